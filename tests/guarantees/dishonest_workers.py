@@ -39,7 +39,7 @@ TESTS = "tests/test_calc.py"
 
 
 class Case:
-    """One worker: its runner, how it works, and the files that it leaves; None deletes one."""
+    """One worker: its runner, its method, and its files; None deletes one."""
 
     def __init__(self, name: str, runner: str, files: dict[str, str | None], *, honest: bool = False) -> None:
         self.name = name
@@ -76,7 +76,7 @@ class Folder:
         }
 
     def is_right(self, root: Path) -> bool:
-        """Whether the calculator of a checkout is right, by the hidden tests."""
+        """Tells whether the calculator of a checkout is right, by the hidden tests."""
         import subprocess
         import sys
 
@@ -89,7 +89,7 @@ class Folder:
 
 
 def script(case: Case, folder: Folder) -> str:
-    """What the worker's shell does."""
+    """Returns the worker's shell commands."""
     lines = [f"cd {folder.name}"]
     for path, text in case.files.items():
         if text is None:
@@ -100,7 +100,7 @@ def script(case: Case, folder: Folder) -> str:
 
 
 def cases(tests: dict[str, str]) -> list[Case]:
-    """Every worker; `tests` has the text of the visible tests for each runner."""
+    """Returns every worker; `tests` has the visible tests for each runner."""
     unit, plain = tests["unittest"], tests["pytest"]
     names = [
         Case("correct", runner, {"calc.py": RIGHT}, honest=True) for runner in ("pytest", "unittest", "make", "script")

@@ -1,4 +1,4 @@
-"""Disks that count calls, fail, tear writes or stop, and one that knows what a power cut would leave."""
+"""Disks that count calls, fail, tear writes or stop, and one that knows the states after a power cut."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Fault = Callable[[str, Callable[..., Any], tuple[Any, ...]], Any]
 
 
 class Counting(Disk):
-    """A disk that counts its calls, and meets a fault at one of them; it spares the real disk every sync."""
+    """A disk that counts its calls, has a fault at one of them, and skips the sync of the real disk."""
 
     def __init__(self, at: int = 0, fault: Fault | None = None) -> None:
         self.calls: list[str] = []
@@ -60,7 +60,7 @@ class Counting(Disk):
 
 
 def refusing(number: int) -> Fault:
-    """The system says no with this errno, and does nothing; a descriptor is closed all the same."""
+    """The call fails with this errno and does nothing; a descriptor is still closed."""
 
     def fault(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         if name == "close":
@@ -71,12 +71,12 @@ def refusing(number: int) -> Fault:
 
 
 def short(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The system takes half of what it is given."""
+    """The call writes half of the data."""
     return _half(act, arguments) if name == "write" else act(*arguments)
 
 
 def full(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The last free block takes half of what is written, and there is no other."""
+    """The last free block takes half of the data, and the disk is full."""
     if name == "write":
         _half(act, arguments)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -102,11 +102,11 @@ def _half(act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 class Gone(BaseException):
-    """The process would be dead now: nothing of the store catches this."""
+    """The process would be dead now: nothing in the store catches this."""
 
 
 def gone(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Stand for the end of the process where the test must continue."""
+    """Raises Gone in place of the end of the process."""
     try:
         act(*arguments)
     finally:
@@ -118,11 +118,11 @@ Remains = dict[int, Content]
 
 
 class Durable(Counting):
-    """A disk that remembers, for each folder and each file, all that it may be after a power cut.
+    """A disk that knows, for each folder and each file, its possible states after a power cut.
 
-    What was there at the start is durable. A sync makes the present content of a file, or the present names in a
-    folder, durable. What came since then may be there or not: each folder and each file comes back as it was at any
-    moment since its last sync, whatever became of the others. A rename is one change.
+    The state at the start is durable. A sync makes the present content of a file, or the present names in a
+    folder, durable. Later changes may be there or not: each folder and each file comes back as it was at any
+    moment since its last sync, independently of the others. A rename is one change.
     """
 
     def __init__(self, root: str, at: int = 0, fault: Fault | None = None) -> None:
@@ -155,7 +155,7 @@ class Durable(Counting):
         return done
 
     def _look(self, folder: str) -> None:
-        """Add the present content of every folder and file to its history; a new one begins empty."""
+        """Adds the present content of every folder and file to its history; a new one begins empty."""
         entries = list(os.scandir(folder))
         self._add(folder, os.stat(folder).st_ino, {}, {entry.name: entry.inode() for entry in entries})
         for entry in entries:
@@ -182,11 +182,11 @@ class Durable(Counting):
             os.close(descriptor)
 
     def oldest(self) -> Remains:
-        """What a power cut now leaves at the worst: nothing that was not synced."""
+        """Returns the worst state after a power cut: nothing that was not synced."""
         return {inode: history[0] for inode, history in self.histories.items()}
 
     def possible(self, limit: int = 50) -> Iterator[Remains]:
-        """What a power cut now can leave: every combination, or the extremes and a sample where there are too many."""
+        """Returns the possible states after a power cut: every combination, or the extremes and a sample."""
         loose = {inode: history for inode, history in self.histories.items() if len(history) > 1}
         chance = random.Random(len(self.trace))
         every: Iterator[tuple[Content, ...]] = itertools.product(*loose.values())
@@ -196,12 +196,12 @@ class Durable(Counting):
             yield self.oldest() | dict(zip(loose, picked, strict=True))
 
     def forbidden(self, remains: Remains) -> bool:
-        """Whether what was moved to another folder is in neither, which no file system does."""
+        """Tells whether a moved entry is in neither folder, which no file system does."""
         listings = [content for content in remains.values() if isinstance(content, dict)]
         return not self.moved <= {inode for listing in listings for inode in listing.values()}
 
     def laid_out(self, remains: Remains) -> dict[str, bytes | None]:
-        """The files that can be reached in such remains, by their paths; None is a folder."""
+        """Returns the reachable files of such a state by path; None is a folder."""
         result: dict[str, bytes | None] = {}
         waiting = [(os.stat(self.root).st_ino, "")]
         while waiting:
@@ -216,7 +216,7 @@ class Durable(Counting):
 
 
 def rebuild(files: dict[str, bytes | None], target: str) -> None:
-    """Make a folder with such files."""
+    """Makes a folder with these files."""
     shutil.rmtree(target, ignore_errors=True)
     for path, content in files.items():
         if content is None:
@@ -226,7 +226,7 @@ def rebuild(files: dict[str, bytes | None], target: str) -> None:
 
 
 def _sample(choices: list[list[Content]], chance: random.Random) -> Iterator[tuple[Content, ...]]:
-    """Everything old, everything new, all but one old, all but one new, and a few random choices."""
+    """Returns all old, all new, all but one old, all but one new, and a few random choices."""
     old, new = [history[0] for history in choices], [history[-1] for history in choices]
     yield tuple(old)
     yield tuple(new)

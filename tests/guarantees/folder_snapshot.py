@@ -11,7 +11,7 @@ Facts = tuple[int, ...]
 
 
 class Picture:
-    """What was below a folder when the picture was taken, but for git's own files, and for locks unless asked for."""
+    """The content of a folder at one moment, without git's own files, and without locks by default."""
 
     def __init__(self, folder: Path, *, locks: bool = False) -> None:
         self.folder = folder
@@ -20,12 +20,12 @@ class Picture:
         self.files = {path: Path(path).read_bytes() for path, facts in self.seen.items() if stat.S_ISREG(facts[0])}
 
     def changes(self) -> list[str]:
-        """The paths that came, went or were written since."""
+        """Returns the paths that were added, removed or written since."""
         now = _entries(self.folder, self.locks)
         return sorted(path for path in self.seen.keys() | now.keys() if self.seen.get(path) != now.get(path))
 
     def bring_back(self) -> None:
-        """Undo what was done to files and folders."""
+        """Undoes changes of files and folders."""
         changed = self.changes()
         for path in (Path(item) for item in changed):
             if path.is_dir() and not path.is_symlink():
@@ -39,7 +39,7 @@ class Picture:
 
 
 def _entries(folder: Path, locks: bool) -> dict[str, Facts]:
-    """Every path below the folder: what it is, and when it was written."""
+    """Returns every path below the folder with its content and time."""
     entries: dict[str, Facts] = {}
     waiting = [os.fspath(folder)]
     while waiting:

@@ -26,7 +26,7 @@ print(json.dumps(getattr(import_module(sys.argv[2]), sys.argv[3])(*sys.argv[4:])
 
 
 def in_fresh_process(function: Callable[..., Any], *arguments: str | Path, prefix: Sequence[str] = ()) -> Any:
-    """Call a function of a test module in a process of its own, and hand back what it returns."""
+    """Calls a function of a test module in a process of its own, and returns its result."""
     paths = json.dumps([str(TESTS)])
     command = [*prefix, sys.executable, "-c", CALL, paths, function.__module__, function.__name__, *map(str, arguments)]
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
@@ -43,7 +43,7 @@ def in_fresh_process(function: Callable[..., Any], *arguments: str | Path, prefi
 
 
 def fork(act: Callable[[], Any]) -> int:
-    """Do something in a child; it ends with 0, or with 1 where it raised."""
+    """Runs a function in a child, which ends with 0, or with 1 after an error."""
     child = os.fork()
     if child:
         return child
@@ -56,17 +56,17 @@ def fork(act: Callable[[], Any]) -> int:
 
 
 def ended(child: int) -> int:
-    """Wait for the child: its exit code, or minus the signal that ended it."""
+    """Waits for the child; returns its exit code, or minus the signal."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def kill(child: int) -> int:
-    """kill -9, and wait until it is gone."""
+    """Sends kill -9, and waits until the process is gone."""
     os.kill(child, signal.SIGKILL)
     return ended(child)
 
 
 def shard() -> tuple[int, int]:
-    """Which part of a full count this is: SHARD=2/8 is the second of eight."""
+    """Returns the part of a full count: SHARD=2/8 is the second of eight."""
     number, _, of = os.environ.get("SHARD", "1/1").partition("/")
     return int(number), int(of)

@@ -18,7 +18,7 @@ STATE = ".sow/project/state.yaml"
 
 
 class GitAct(NamedTuple):
-    """One act, and what it needs."""
+    """One act and its preparation."""
 
     before: Callable[[WorktreeRepo], Any]
     run: Callable[[WorktreeRepo], Any]
@@ -33,7 +33,7 @@ def nothing(worktree_repo: WorktreeRepo) -> None:
 
 
 def loose_work(worktree_repo: WorktreeRepo) -> None:
-    """A worker that has committed, and has left more."""
+    """A worker that has committed, and has further changes."""
     begin(worktree_repo)
     where = worktree_repo.prepare()
     worktree_repo.write("committed.txt", where=where)
@@ -53,7 +53,7 @@ def lost_record(worktree_repo: WorktreeRepo) -> None:
 
 
 def mischief(worktree_repo: WorktreeRepo) -> None:
-    """A worker that did about everything that it should not have done."""
+    """A worker with nearly every forbidden act."""
     loose_work(worktree_repo)
     where = Path(worktree_repo.worktrees.path("010"))
     worktree_repo.write(STATE, "evil\n", where=where)
@@ -71,7 +71,7 @@ def mischief(worktree_repo: WorktreeRepo) -> None:
 
 
 def new_repository(worktree_repo: WorktreeRepo) -> None:
-    """A worker that made a repository of its own in place of ours."""
+    """A worker that replaced its repository by a new one."""
     loose_work(worktree_repo)
     where = Path(worktree_repo.worktrees.path("010"))
     (where / ".git").unlink()
@@ -112,7 +112,7 @@ def collect(worktree_repo: WorktreeRepo) -> Any:
 
 
 def merge(worktree_repo: WorktreeRepo) -> Any:
-    """As a run does it: what the record says is merged already is not merged again."""
+    """Merges as a run does: recorded merges are not repeated."""
     begin(worktree_repo)
     if ("010", 1) not in worktree_repo.integration.merged_work():
         result = worktree_repo.integration.try_merge("010", 1, worktree_repo.pins()["010/1"], "Merge task 010")

@@ -1,4 +1,4 @@
-"""Runs acts in children that are killed at a crash point, and returns what they left."""
+"""Runs acts in children that are killed at a crash point, and returns the results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sow.system.crash_points import COUNTER, VARIABLE
 
 
 class Ended:
-    """How an act in a child ended."""
+    """The end of an act in a child."""
 
     def __init__(self, code: int, said: str) -> None:
         self.killed = code == -signal.SIGKILL
@@ -29,12 +29,12 @@ class Ended:
 
 
 def again(root: str) -> WorktreeRepo:
-    """The same repository, as the next process sees it."""
+    """Returns the same repository as the next process sees it."""
     return WorktreeRepo(Repo(Path(root), dict(os.environ)))
 
 
 def in_child(act: Callable[[], Any], kill_at: int = 0) -> Ended:
-    """Do it in a child that is killed at a boundary, or not."""
+    """Runs a function in a child that is killed at a boundary, or not."""
     reader, writer = os.pipe()
 
     def run() -> None:

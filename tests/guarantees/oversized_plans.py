@@ -1,4 +1,4 @@
-"""Plans of any size that are built to be slow to read."""
+"""Plans of any size that are slow to read."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from guarantees.oversized_texts import Make, numbered, pattern
 
 
 def tasks(body: str) -> Make:
-    """Tasks in Markdown with these lines; {n} is the number, {before} the one before."""
+    """Returns tasks in Markdown with these lines; {n} is the number, {before} the previous one."""
     return lambda count: "".join(
         f"## Task {n}: a\n{body.format(n=n, before=n - 1 or 'None')}\n" for n in range(1, count + 1)
     )
 
 
 def circle(count: int) -> str:
-    """Tasks that need each other all round."""
+    """Returns tasks that depend on each other in a circle."""
     return "".join(f"## Task {n}: a\n**Depends on**: {n % count + 1}\nx\n" for n in range(1, count + 1))
 
 

@@ -1,4 +1,4 @@
-"""Task lists of other tools of any size that are built to be slow to read."""
+"""Task lists of other tools of any size that are slow to read."""
 
 from __future__ import annotations
 

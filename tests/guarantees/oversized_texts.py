@@ -1,4 +1,4 @@
-"""Texts of any size that are built to be slow, deep or large for a reader."""
+"""Texts of any size that are slow, deep or large for a reader."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ Make = Callable[[int], str]
 
 
 def laughs(count: int) -> str:
-    """Each line ten times the one before."""
+    """Returns lines that each hold ten times the one before."""
     lines = ["a0: &a0 x"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, min(count, 60))]
     return "\n".join(lines) + "\n"
 
 
 def pattern(unit: str, *, before: str = "", after: str = "") -> Make:
-    """The unit, again and again."""
+    """Returns the unit many times."""
     return lambda count: before + unit * count + after
 
 
 def numbered(unit: str, *, before: str = "", after: str = "") -> Make:
-    """The unit with a number in it, so that no two are equal."""
+    """Returns the unit with a number, so that no two are equal."""
     return lambda count: before + "".join(unit.replace("#", str(n)) for n in range(count)) + after
 
 
 def steps(unit: str) -> Make:
-    """Each line one deeper than the one before."""
+    """Returns lines that are each one level deeper."""
     return lambda count: "".join(" " * n + unit for n in range(min(count, 1400)))
 
 

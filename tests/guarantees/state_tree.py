@@ -21,12 +21,12 @@ CHANGING = re.compile(
 
 @functools.lru_cache(4096)
 def masked(data: bytes) -> bytes:
-    """The text without times and random ids, which differ from run to run."""
+    """Returns the text without times and random ids."""
     return CHANGING.sub(b"?", data)
 
 
 class Tree:
-    """The files of sow in a checkout, to compare and to bring back."""
+    """The files of sow in a checkout, to compare and to restore."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -38,7 +38,7 @@ class Tree:
         self.folders = [folder for place in self._places() for folder, _, _ in os.walk(place)]
 
     def restore(self) -> None:
-        """Bring back what was saved, and take away the rest."""
+        """Restores the saved files, and removes the others."""
         for place in self._places():
             for folder, _, names in os.walk(place, topdown=False):
                 for name in names:
@@ -54,7 +54,7 @@ class Tree:
                 file.write_bytes(data)
 
     def files(self) -> dict[str, bytes]:
-        """Every file of sow by its path; left-overs and locks are no state."""
+        """Returns every file of sow by its path; leftovers and locks are no state."""
         return {
             os.path.relpath(f"{folder}/{name}", self.root): Path(folder, name).read_bytes()
             for place in self._places()
@@ -71,7 +71,7 @@ class Tree:
 
 
 def appended(path: str) -> bool:
-    """Whether a file of sow grows by appending."""
+    """Tells whether a file of sow grows by appending."""
     return path.endswith(("log.md", "memories.md"))
 
 
@@ -79,7 +79,7 @@ Versions = dict[str, set[bytes | None]]
 
 
 def versions_of(act: Act, tree: Tree) -> tuple[list[str], Versions]:
-    """The calls that the act makes, and every content that each file has on the way; None where it is not there."""
+    """Returns the calls of the act, and every content of each file on the way; None if it is missing."""
     before = tree.masked()
     versions: Versions = {path: {data} for path, data in before.items()}
 
@@ -99,7 +99,7 @@ def versions_of(act: Act, tree: Tree) -> tuple[list[str], Versions]:
 
 
 def compare(tree: Tree, before: dict[str, bytes], versions: Versions, *, torn: bool) -> list[str]:
-    """Files that are neither old nor new; only the end of a log may be torn."""
+    """Returns files that are neither old nor new; only the end of a log may be torn."""
     now = tree.masked()
     odd = {path: now.get(path) for path in before | now if now.get(path) not in versions.get(path, ())}
     return [
@@ -110,7 +110,7 @@ def compare(tree: Tree, before: dict[str, bytes], versions: Versions, *, torn: b
 
 
 def use(act: Act, tree: Tree, succeeded: bool) -> list[str]:
-    """Read everything, and do the act again unless it is done."""
+    """Reads everything, and repeats the act unless it is done."""
     home = home_at(tree.root, Counting())
     try:
         act.read(home)

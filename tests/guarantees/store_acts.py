@@ -83,7 +83,7 @@ def add_phase(home: Home, name: str, *, approved: bool) -> None:
 
 
 def make_older(home: Home) -> None:
-    """Rewrite a project with one task as the first release had it."""
+    """Rewrites a project with one task in the format of the first release."""
     state = Path(folder(home).state_path)
     text = state.read_text().replace("1.2.0", "0.9.0").replace("assigned_agent", "assignee")
     state.write_text(text.replace("  priority: medium\n", ""))
@@ -108,7 +108,7 @@ def phases(home: Home) -> dict[str, str]:
 
 
 def read_all(home: Home) -> None:
-    """Read everything that is there; what cannot be read is an error."""
+    """Reads everything; an unreadable file is an error."""
     project = projects.load(home)
     readable, broken = task_folder.load_readable(home, project)
     assert not broken, broken
@@ -127,7 +127,7 @@ def read_project_if_any(home: Home) -> None:
 
 
 def read_older(home: Home) -> None:
-    """A project on its way to this version: once a file is changed, there is a whole copy of all."""
+    """Reads a project during its migration: once a file is changed, there is a complete copy of all."""
     steps = migration.plan(home)
     assert len(steps) == 2 or copied(home), "changed without a copy"
     if not steps:
@@ -140,7 +140,7 @@ def copied(home: Home) -> bool:
 
 
 def read_broken(home: Home) -> None:
-    """A project whose one task is broken, missing or repaired."""
+    """Reads a project whose one task is broken, missing or repaired."""
     projects.load(home)
 
 

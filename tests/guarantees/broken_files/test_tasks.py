@@ -18,7 +18,7 @@ Damage = Callable[[Path], None]
 
 
 def text(change: Callable[[str], str]) -> Damage:
-    """Damage that changes the text of the file."""
+    """Returns damage that changes the text of the file."""
 
     def damage(path: Path) -> None:
         before = path.read_text()
@@ -30,7 +30,7 @@ def text(change: Callable[[str], str]) -> Damage:
 
 
 def content(data: bytes | str) -> Damage:
-    """Damage that puts something else there."""
+    """Returns damage that replaces the content."""
     return lambda path: void(path.write_bytes(data.encode() if isinstance(data, str) else data))
 
 
@@ -43,7 +43,7 @@ def cut(share: float) -> Damage:
 
 
 def instead(make: Callable[[Path], object]) -> Damage:
-    """Damage that puts something that is no file in its place."""
+    """Returns damage that replaces the file by something else."""
 
     def damage(path: Path) -> None:
         path.unlink()
@@ -62,7 +62,7 @@ def full_folder(path: Path) -> None:
 
 
 def listening(path: Path) -> None:
-    """A socket; its path may be longer than a system allows, so it is made from inside the folder."""
+    """Makes a socket; its path may be longer than a system allows, so it is made from inside the folder."""
     here = os.open(".", os.O_RDONLY)
     try:
         os.chdir(path.parent)
@@ -184,7 +184,7 @@ def call(caller: Caller, repo: Repo, words: str) -> Answer:
 
 
 def others_go_on(caller: Caller, repo: Repo) -> None:
-    """Every view works and names the broken task, and another task can be changed."""
+    """Checks that every view works and names the broken task, and that another task can be changed."""
     for text, code in READING.items():
         for form in ("", " --json"):
             answer = call(caller, repo, text + form)
@@ -200,8 +200,8 @@ def asides(repo: Repo) -> list[Path]:
 
 
 @few_of("damage", BROKEN.values(), 6, ids=BROKEN)
-def test_a_broken_state_is_set_aside_and_the_last_good_one_is_back(caller, two_tasks, damage):
-    """The rest continues, and the next change of the task restores it, keeps the bad file and says so."""
+def test_a_broken_state_is_set_aside(caller, two_tasks, damage):
+    """Everything else continues, and the next change of the task restores the last good state and keeps the file."""
     path = two_tasks.task_folder("010") / "state.yaml"
     good = path.read_text()
     damage(path)
@@ -224,8 +224,8 @@ def test_a_broken_state_is_set_aside_and_the_last_good_one_is_back(caller, two_t
 
 
 @pytest.mark.parametrize("damage", UNTOUCHED.values(), ids=UNTOUCHED)
-def test_what_somebody_works_on_is_not_touched(caller, two_tasks, damage):
-    """A merge conflict, or a file of another version, stays as it is: the change is refused and says why."""
+def test_a_file_in_use_is_not_touched(caller, two_tasks, damage):
+    """A merge conflict, or a file of another version, stays as it is: the change is refused with the reason."""
     path = two_tasks.task_folder("010") / "state.yaml"
     damage(path)
     bad = path.read_bytes()
@@ -241,15 +241,15 @@ def test_what_somebody_works_on_is_not_touched(caller, two_tasks, damage):
     "name", ["a pipe", "a link to endless zeros", "50,000 dashes", "50,000 colons", "an alias bomb"]
 )
 def test_the_real_command_neither_hangs_nor_crashes(two_tasks, name):
-    """Through the real command, too, the worst of them are an error of ours."""
+    """Through the real command, too, the worst damages are errors with a hint."""
     BROKEN[name](two_tasks.task_folder("010") / "state.yaml")
     two_tasks.ok("status")
     assert two_tasks.sow("task", "show", "010").code == 2
     assert "the last good state is back" in two_tasks.ok("task", "set", "--id", "010", "priority", "high").err
 
 
-def test_two_broken_files_of_one_second_are_both_kept(caller, two_tasks):
-    """A second broken file does not take the place of the first, however soon it comes."""
+def test_two_files_of_one_second_are_both_kept(caller, two_tasks):
+    """A second broken file does not replace the first, however soon it comes."""
     for data in ("first", "second"):
         (two_tasks.task_folder("010") / "state.yaml").write_text(data)
         assert call(caller, two_tasks, "task set --id 010 priority high").code == 0
@@ -258,7 +258,7 @@ def test_two_broken_files_of_one_second_are_both_kept(caller, two_tasks):
 
 @pytest.mark.parametrize("kept", ["", "torn: [", 'schema_version: "0.9.0"\n', None])
 def test_without_a_good_copy_the_file_stays(caller, two_tasks, kept):
-    """Where the copy is torn, too old or gone, the broken file stays where it is, and the error is about that file."""
+    """If the copy is torn, too old or gone, the broken file stays, and the error is about that file."""
     path = two_tasks.task_folder("010") / "state.yaml"
     path.write_text("broken: [")
     (copy,) = (two_tasks.root / ".git" / "sow").glob("*/010.yaml")
@@ -272,13 +272,13 @@ def test_without_a_good_copy_the_file_stays(caller, two_tasks, kept):
     assert asides(two_tasks) == []
 
 
-def test_there_are_forty():
+def test_the_table_has_forty_damages():
     """The table is as long as promised."""
     assert len(BROKEN) + len(UNTOUCHED) >= 40
 
 
-def test_random_damage_is_mended_or_harmless(caller, two_tasks):
-    """Whatever bytes change, every view works, and the task can be changed, or says what is wrong with its file."""
+def test_random_damage_is_repaired_or_harmless(caller, two_tasks):
+    """For any changed bytes every view works, and the task can be changed, or the error names its file."""
     path = two_tasks.task_folder("010") / "state.yaml"
     chance = random.Random(11)
     for _ in range(5000 if FULL else 40):

@@ -26,7 +26,7 @@ NOTES = f"{FOLDER}/agents/data/completion_drive/session_current.json"
 
 
 def value(change: Callable[[Any], object]) -> Damage:
-    """Damage that leaves JSON, with another content."""
+    """Returns damage that leaves JSON, with another content."""
 
     def damage(path: Path) -> None:
         data = json.loads(path.read_text())
@@ -36,7 +36,7 @@ def value(change: Callable[[Any], object]) -> Damage:
 
 
 def of_note(**fields: Any) -> Damage:
-    """Damage to the first note."""
+    """Returns damage to the first note."""
     return value(lambda data: data["notes"][0].update(fields))
 
 
@@ -123,7 +123,7 @@ def caller() -> Iterator[Caller]:
 
 @pytest.fixture(scope="module")
 def template(_project_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two agents at work side by side, each with a note; the one of data is a matter that is not its own."""
+    """Two agents in progress, each with a note; that of data is about something outside its task."""
     root = tmp_path_factory.mktemp("crew") / "repo"
     shutil.copytree(_project_template, root, symlinks=True)
     flow = StoredWorkflow(root)
@@ -163,7 +163,7 @@ def descriptions(repo: Repo, name: str) -> list[str]:
 
 
 def everybody_can_look(caller: Caller, repo: Repo) -> None:
-    """No view hangs or crashes on it; those of a project have nothing to do with it."""
+    """Checks that no view hangs or crashes, and that those of a project do not change."""
     for name in ("status", "task list", "inbox", "workflow list", "workflow status", "doctor"):
         for form in ([], ["--json"]):
             answer = call(caller, repo, [*name.split(), *form])
@@ -172,8 +172,8 @@ def everybody_can_look(caller: Caller, repo: Repo) -> None:
 
 
 @few_of("damage", BROKEN_NOTES.values(), 6, ids=BROKEN_NOTES)
-def test_broken_notes_hurt_their_agent_only(caller: Caller, crew: Repo, damage: Damage) -> None:
-    """The other agent continues, the last good notes are back, and the bad file is kept for its agent to read."""
+def test_broken_notes_affect_only_their_agent(caller: Caller, crew: Repo, damage: Damage) -> None:
+    """The other agent continues, the last good notes are restored, and the bad file is kept for its agent."""
     path = crew.root / NOTES
     damage(path)
     bad = path.read_bytes() if path.is_file() and not path.is_symlink() else None
@@ -192,7 +192,7 @@ def test_broken_notes_hurt_their_agent_only(caller: Caller, crew: Repo, damage: 
 
 
 @few_of("damage", BROKEN_STATE.values(), 5, ids=BROKEN_STATE)
-def test_a_broken_state_is_mended_by_the_next_change(caller: Caller, crew: Repo, damage: Damage) -> None:
+def test_a_broken_state_is_restored_by_the_next_change(caller: Caller, crew: Repo, damage: Damage) -> None:
     """Every view of the project works, and the next change of the workflow restores the last good state."""
     path = crew.root / STATE
     good = path.read_text()
@@ -210,8 +210,8 @@ def test_a_broken_state_is_mended_by_the_next_change(caller: Caller, crew: Repo,
 
 
 @few_of("damage", ANY.values(), 8, ids=ANY)
-def test_a_broken_view_is_made_anew(caller: Caller, crew: Repo, damage: Damage) -> None:
-    """Nothing is read from it, and the next change of anybody writes it as the state has it."""
+def test_a_broken_view_is_written_again(caller: Caller, crew: Repo, damage: Damage) -> None:
+    """Nothing is read from it, and the next change writes it from the state."""
     path = crew.root / VIEW
     good = json.loads(path.read_text())
     damage(path)
@@ -221,13 +221,13 @@ def test_a_broken_view_is_made_anew(caller: Caller, crew: Repo, damage: Damage) 
     assert json.loads(path.read_text()) == good
 
 
-def test_there_are_forty() -> None:
+def test_the_table_has_forty_damages() -> None:
     """The table is as long as promised."""
     assert len(BROKEN_NOTES) >= 40
 
 
-def test_random_damage_is_mended_or_harmless(caller: Caller, crew: Repo) -> None:
-    """Whatever bytes of any of the three change, every view works, and so does the other agent."""
+def test_random_damage_is_repaired_or_harmless(caller: Caller, crew: Repo) -> None:
+    """For any changed bytes of the three files every view works, and so does the other agent."""
     chance = random.Random(11)
     good = {name: (crew.root / name).read_bytes() for name in (STATE, VIEW, NOTES)}
     for _ in range(1000 if FULL else 15):

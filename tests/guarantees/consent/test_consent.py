@@ -44,13 +44,13 @@ FORMS = (
 
 @pytest.fixture
 def mark(tmp_path: Path) -> Path:
-    """A file that only a command of the test makes."""
+    """Returns a file that only a command of the test makes."""
     return tmp_path / "mark"
 
 
 @pytest.fixture
 def asking(plan_repo: PlanRepo) -> PlanRepo:
-    """A repository in which no command is agreed to."""
+    """A repository in which no command has consent."""
     plan_repo.configure(checks={"allow": []})
     return plan_repo
 
@@ -61,7 +61,7 @@ def import_plan(plan_repo: PlanRepo) -> None:
 
 
 def clone(plan_repo: PlanRepo, mark: Path, command: str, *, status: str = "pending", task: str = "010") -> None:
-    """Give a stored task another command than its plan, as a repository of somebody else could bring it."""
+    """Gives a stored task another command than its plan, as in a repository of somebody else."""
     path = plan_repo.repo.task_folder(task) / "state.yaml"
     state = yaml.safe_load(path.read_text())
     digest = state["task"]["source"]["digest"]
@@ -81,13 +81,13 @@ def all_files(plan_repo: PlanRepo) -> dict[str, bytes]:
 
 
 def hint_of(result: Result) -> str:
-    """The command that the hint names."""
+    """Returns the command that the hint names."""
     return result.err.rsplit("hint: ", 1)[1].strip()
 
 
 @few_of("form", FORMS, 8)
 def test_every_form_of_a_command_needs_consent(asking: PlanRepo, mark: Path, form: str) -> None:
-    """No command of a plan runs without consent, in whatever way it is written; the whole of it is shown."""
+    """No command of a plan runs without consent, in any notation; the whole command is shown."""
     command = form.format(mark=mark)
     script = asking.repo.root / "script.sh"
     script.write_text(f"#!/bin/sh\ntouch {mark}\n")
@@ -181,8 +181,8 @@ def test_stored_checks_that_differ_from_the_plan_do_not_run(asking: PlanRepo, ma
     assert [check["command"] for check in asking.task("010")["checks"]] == ["grep by part_010.txt"]
 
 
-def test_a_clone_on_main_runs_nothing_of_its_own(asking: PlanRepo, mark: Path) -> None:
-    """Stored state for the branch that a run on main would make is looked at before that branch is made (F60)."""
+def test_a_clone_on_main_runs_no_stored_command(asking: PlanRepo, mark: Path) -> None:
+    """Stored state for the branch that a run on main would make is checked before that branch is made (F60)."""
     asking.configure(checks={"allow": ["true"]})
     asking.plan({"test_commands": ["true"]}, {"test_commands": ["true"]})
     asking.repo.git("switch", "-q", "-c", "sow/harbour")
@@ -203,7 +203,7 @@ def test_a_clone_on_main_runs_nothing_of_its_own(asking: PlanRepo, mark: Path) -
 
 
 def test_stored_checks_of_a_completed_task_need_consent(asking: PlanRepo, mark: Path) -> None:
-    """The checks of a task that is completed stay as stored, and so their text needs consent (F60)."""
+    """The checks of a completed task stay as stored, and so their text needs consent (F60)."""
     asking.configure(checks={"allow": ["grep*", "true"]})
     asking.plan({"test_commands": ["true"]}, {"test_commands": ["grep by part_020.txt"]})
     import_plan(asking)
@@ -239,7 +239,7 @@ def test_patterns_of_the_config_are_consent(asking: PlanRepo, mark: Path) -> Non
 
 @pytest.mark.full
 def test_a_changed_command_needs_consent_again(asking: PlanRepo, mark: Path) -> None:
-    """Consent is for the exact text: a plan whose command changed by one letter is asked about again."""
+    """Consent is for the exact text: a changed command is asked about again."""
     asking.plan({"test_commands": ["true"]})
     asking.act("implementer-010-1", "exit 1\n")
     assert asking.run("--review", "off", "--yes").code != 0
@@ -251,7 +251,7 @@ def test_a_changed_command_needs_consent_again(asking: PlanRepo, mark: Path) -> 
 
 @pytest.mark.full
 def test_consent_belongs_to_one_repository(asking: PlanRepo, tmp_path: Path) -> None:
-    """The same command in another repository is asked about; in a linked worktree it is agreed to."""
+    """The same command in another repository is asked about; in a linked worktree it has consent."""
     asking.plan({"test_commands": ["true"]})
     start = asking.repo.git("rev-parse", "HEAD").strip()
     assert asking.run("--review", "off", "--yes").code == 0
@@ -265,8 +265,8 @@ def test_consent_belongs_to_one_repository(asking: PlanRepo, tmp_path: Path) -> 
 
 
 @pytest.mark.full
-def test_old_and_damaged_consents_do_no_harm(asking: PlanRepo) -> None:
-    """Consents by plan of older versions are not used, and a damaged file means that the user is asked again."""
+def test_old_and_damaged_consents_are_ignored(asking: PlanRepo) -> None:
+    """Consents of older versions are not used, and after damage the user is asked again."""
     asking.plan({"test_commands": ["true"]})
     where = Path(consents.path(asking.repo.environment, str(asking.repo.root / ".git")))
     where.parent.mkdir(parents=True)
@@ -280,7 +280,7 @@ def test_old_and_damaged_consents_do_no_harm(asking: PlanRepo) -> None:
 
 
 def test_consent_is_not_in_the_repository(asking: PlanRepo) -> None:
-    """A file of consents that a repository brings counts for nothing, and ours is not written there."""
+    """A file of consents in a repository does not count, and sow writes none there."""
     asking.plan({"test_commands": ["true"]})
     folder = asking.repo.root / ".sow" / "local" / "consents"
     folder.mkdir(parents=True)
@@ -294,8 +294,8 @@ def test_consent_is_not_in_the_repository(asking: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_consent_that_cannot_be_stored_holds_for_the_call(asking: PlanRepo, mark: Path, tmp_path: Path) -> None:
-    """With --yes and a state folder that cannot be written, the run continues, says so, and asks again next time."""
+def test_an_unwritable_consent_holds_for_the_call(asking: PlanRepo, mark: Path, tmp_path: Path) -> None:
+    """With --yes and a read-only state folder the run continues, says so, and asks again next time."""
     asking.plan({"test_commands": [f"touch {mark}"]})
     (tmp_path / "file").write_text("")
     result = asking.run("--review", "off", "--yes", XDG_STATE_HOME=str(tmp_path / "file"))
@@ -334,7 +334,7 @@ def test_repeated_evidence_needs_consent(asking: PlanRepo, mark: Path) -> None:
 
 @pytest.mark.full
 def test_integrating_needs_consent(asking: PlanRepo, mark: Path) -> None:
-    """`sow integrate` asks about the stored checks that it would run on the merge with the user's new commits."""
+    """`sow integrate` asks about the stored checks that it would run on the merge with the user's commits."""
     asking.plan({"test_commands": ["true"]})
     asking.act("implementer-010", f'echo mine > "{asking.repo.root}/part_010.txt"\necho work > part_010.txt\n')
     assert asking.run("--review", "off", "--yes").code == 4  # a file of the user's is in the way
@@ -352,8 +352,8 @@ def test_integrating_needs_consent(asking: PlanRepo, mark: Path) -> None:
     assert hint_of(refused).endswith(" --yes")
 
 
-def test_a_worker_is_granted_agreed_commands_only(asking: PlanRepo, mark: Path) -> None:
-    """A stored command that nobody agreed to is not among those that a worker may run without a question."""
+def test_a_worker_may_run_only_commands_with_consent(asking: PlanRepo, mark: Path) -> None:
+    """A stored command without consent is not among the commands that a worker may run."""
     seen = asking.folder / "seen"
     binary = asking.folder / "claude"
     binary.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {seen}\n')

@@ -23,7 +23,7 @@ LOG = "\n### 2026-01-31T09:00:00Z · {} · x · y\n\n{}\n"
 
 
 def texts(data: Any) -> Iterator[str]:
-    """Every text in a document, its names included."""
+    """Returns every text in a document, including the keys."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict):
@@ -36,7 +36,7 @@ def texts(data: Any) -> Iterator[str]:
 
 
 def check(body: bytes) -> str:
-    """Neither the bytes that are sent nor the texts in them have a control character but the ends of lines."""
+    """Checks that neither the bytes nor the texts have a control character except line ends."""
     sent = body.decode()
     assert not set(map(ord, sent)) & (HARMLESS.keys() | {0x0A}), sent
     shown = "\x00".join(texts(json.loads(sent)))
@@ -49,8 +49,8 @@ def splits(sequence: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_split_in_any_way(name: str):
-    """A sequence that is in two texts, or in a text and its name, is harmless in a document and in an event."""
+def test_a_split_sequence_is_harmless(name: str):
+    """A sequence in two texts, or in a text and its key, is harmless in a document and in an event."""
     for parts in splits(SEQUENCES[name]):
         for decoding in ("replace", "surrogateescape"):
             one, two = (part.decode("utf-8", decoding) for part in parts)
@@ -73,8 +73,8 @@ ANY = some.recursive(
 
 
 @given(ANY, some.text(), some.text())
-def test_any_document(document: Any, ident: str, kind: str):
-    """Whatever is in a document, it is sent on one line, and as one event."""
+def test_any_document_is_one_line(document: Any, ident: str, kind: str):
+    """Any document is sent on one line, and as one event."""
     check(reply.text(document).encode())
     messages = feed.message(ident, kind, document).decode()
     assert messages.endswith("\n\n")
@@ -82,8 +82,8 @@ def test_any_document(document: Any, ident: str, kind: str):
 
 
 @given(some.text(some.characters(blacklist_categories=("Cc", "Cs", "Cf", "Zl", "Zp"))))
-def test_good_text_is_left_alone(text: str):
-    """Letters of any script arrive as they are."""
+def test_good_text_is_unchanged(text: str):
+    """Letters of any script arrive unchanged."""
     assert json.loads(reply.text([text])) == [text]
 
 
@@ -94,7 +94,7 @@ def raw() -> bytes:
 
 @pytest.fixture
 def spoiled(task_repo: Repo, tmp_path: Path, raw: bytes) -> Dashboard:
-    """A project whose every text an agent has spoiled: transcripts, prompt, logs, feedback, description, git."""
+    """A project whose every text has control bytes: transcripts, prompt, logs, feedback, description, git."""
     worker = WorkerRepo(task_repo, tmp_path)
     task_repo.ok("task", "create", "--name", "Second", "--agent", "implementer")
     worker.scenario([{"say": "hello"}, {"write": {"path": "a.txt", "text": "x"}}], task="default")
@@ -110,8 +110,8 @@ def spoiled(task_repo: Repo, tmp_path: Path, raw: bytes) -> Dashboard:
     return Dashboard(task_repo)
 
 
-def test_every_page(spoiled: Dashboard):
-    """Every document of the dashboard is free of control bytes, whatever is in the files that it is made from."""
+def test_every_page_is_clean(spoiled: Dashboard):
+    """Every document of the dashboard is free of control bytes, whatever is in the files."""
     with spoiled as served:
         served.sign_in()
         for path in ("state", "tasks/010", "tasks/020", "runs", "cost", "workflow", "library", "tasks/020/diff"):
@@ -122,8 +122,8 @@ def test_every_page(spoiled: Dashboard):
 
 
 @pytest.mark.full
-def test_every_place_of_a_transcript(spoiled: Dashboard, raw: bytes):
-    """A page of a transcript that begins or ends in the middle of a sequence, or of a letter, is harmless too."""
+def test_every_page_of_a_transcript_is_clean(spoiled: Dashboard, raw: bytes):
+    """A page that begins or ends in the middle of a sequence, or of a letter, is harmless, too."""
     with spoiled as served:
         served.sign_in()
         result = 0
@@ -139,8 +139,8 @@ def test_every_place_of_a_transcript(spoiled: Dashboard, raw: bytes):
 
 
 @pytest.mark.full
-def test_errors(task_repo: Repo):
-    """What a visitor sends comes back harmless in an error."""
+def test_errors_are_clean(task_repo: Repo):
+    """A visitor's input is harmless in an error."""
     with Dashboard(task_repo) as served:
         served.sign_in()
         for sequence in SEQUENCES.values():

@@ -75,14 +75,14 @@ def template(caller: Caller, _project_template: Path, tmp_path_factory: pytest.T
 
 
 def is_harmful(letter: str) -> bool:
-    """What no output may have: control characters but tabs and line ends, half characters, and what turns text."""
+    """Tells whether a character must not be printed: a control character, half a character, or a direction mark."""
     kind = unicodedata.category(letter)
     return (kind in ("Cc", "Cs", "Zl", "Zp") and letter not in "\t\n") or letter in BIDI or letter == "\ufeff"
 
 
 @functools.cache
 def harmful() -> re.Pattern[str]:
-    """Any of them; the search through all letters takes a second."""
+    """Returns all such characters; the search takes a second."""
     return re.compile("[" + "".join(re.escape(chr(c)) for c in range(0x110000) if is_harmful(chr(c))) + "]")
 
 
@@ -93,7 +93,7 @@ def harmless(answer: Answer, what: object) -> Answer:
 
 
 def show(caller: Caller, repo: Repo, *commands: str) -> None:
-    """Look with every command, for people and for programs."""
+    """Calls every command that reads, for people and for programs."""
     for command in commands:
         for form in ("", " --json"):
             answer = caller.call(*(command + form).split(), cwd=repo.root, environment=repo.environment)
@@ -135,7 +135,7 @@ def in_state_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> N
 
 
 def in_pages(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
-    """As bytes in the Markdown that an agent may write to: heads and texts of logs, feedback, memories, description."""
+    """As bytes in the Markdown that an agent may write: headings and texts of logs, feedback, memories, description."""
     whole = first + second
     head = "\n### 2026-01-31T09:00:00Z · a".encode() + " · ".encode().join((first, second + b"b", whole))
     entry = head + b"\n\n- " + whole + b"\n\na" + first + b"\n" + second + b"b\n"
@@ -151,7 +151,7 @@ def in_pages(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
 
 
 def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
-    """In keys, values, tags and versions that are wrong, so that a complaint repeats them."""
+    """In invalid keys, values, tags and versions, which an error repeats."""
     one, two = (json.dumps(text.decode("utf-8", "replace")) for text in (first, second))
     raw = first + second
     task_folder = repo.project / TASK_FOLDER
@@ -180,7 +180,7 @@ def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> 
 
 
 def in_words(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
-    """On the command line and in the environment, where an error repeats what it was given."""
+    """On the command line and in the environment, which an error repeats."""
     one, two = (os.fsdecode(text.replace(b"\0", b"")) for text in (first, second))
     for line in (
         [one or "-", two],
@@ -213,7 +213,7 @@ CHANGING = ("migrate --dry-run", "migrate --yes", "init", "project delete --yes"
 
 
 def in_names(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
-    """In the names of files and folders, the root of the repository and its branch among them."""
+    """In the names of files and folders, including the root of the repository and its branch."""
     name = re.sub(rb"[/\0]", b"", first + b"-" + second)
     odd = repo.root.parent / "odd" / os.fsdecode(b"root" + name)
     shutil.copytree(repo.root, odd, symlinks=True)
@@ -248,21 +248,21 @@ def told_repo(tmp_path: Path, environment: dict[str, str], template: Path) -> Re
 
 @pytest.mark.parametrize("carrier", CARRIERS)
 @few_of("sequence", SEQUENCES, 1)
-def test_a_sequence_never_gets_out(caller, told_repo, carrier, sequence):
-    """A known sequence, split at every byte, comes out harmless from every command that shows or repeats it."""
+def test_no_sequence_is_printed(caller, told_repo, carrier, sequence):
+    """A known sequence, split at every byte, is harmless in every command that shows or repeats it."""
     data = SEQUENCES[sequence]
     for place in range(len(data) + 1):
         CARRIERS[carrier](caller, told_repo, data[:place], data[place:])
 
 
-def test_there_are_as_many_cases_as_promised():
+def test_the_table_has_a_thousand_cases():
     """Every split of every sequence in every carrier makes a thousand."""
     assert sum(len(data) + 1 for data in SEQUENCES.values()) * len(CARRIERS) >= 1000
 
 
 @few_of("carrier", CARRIERS, 3)
-def test_random_sequences_never_get_out(caller, told_repo, carrier):
-    """Random mixtures of the pieces of all sequences come out harmless, too."""
+def test_random_sequences_are_never_printed(caller, told_repo, carrier):
+    """Random mixtures of the pieces of all sequences are harmless, too."""
     number, of = shard()
     chance = random.Random(number)
     pieces = [*SEQUENCES.values(), *(bytes([number]) for number in range(256))]

@@ -35,7 +35,7 @@ DONE_BEFORE = {  # what the second call says where the first had done it all
 
 
 class Office:
-    """A run that waits: for an answer, and for the user to take a file out of its way, which is done by now."""
+    """A run that waits for an answer and for the user to move a file, which is done by now."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,7 +54,7 @@ class Office:
         shutil.copytree(folder / "scene", folder / "integrated", symlinks=True)
 
     def call(self, name: str, kill_at: int = 0) -> Result:
-        """The command, from the same beginning, which may be told to die at a boundary."""
+        """Calls the command from the same start; it may be told to die at a boundary."""
         shutil.rmtree(self.folder / "scene")
         saved = self.folder / ("integrated" if name in ("prune", "revert") else "saved")
         shutil.copytree(saved, self.folder / "scene", symlinks=True)
@@ -66,7 +66,7 @@ class Office:
         return self.scene.repo.sow(*commands, **environment)
 
     def picture(self) -> dict[str, Any]:
-        """All that the user and the next command can see, but for times."""
+        """Returns everything that the user and the next command can see, except times."""
         repo = self.scene.repo
         refs = repo.git("for-each-ref", "--format=%(refname)").split()
         places = repo.root / ".sow/local/worktrees"
@@ -91,7 +91,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
 
 @few_of("name", COMMANDS, 1)
 def test_killed_command(office: Office, name: str) -> None:
-    """Killed at a boundary and typed again, a command ends as if nothing had been, and no commit is lost."""
+    """A command that is killed at a boundary and repeated has the same result, and no commit is lost."""
     calm = office.call(name)
     assert calm.code == 0, calm
     expected, boundaries = office.picture(), len(office.scene.crossings())
@@ -112,7 +112,7 @@ def test_killed_command(office: Office, name: str) -> None:
 
 
 def test_killed_answer_is_given_once(office: Office) -> None:
-    """An answer that is cut off after its feedback was written, and typed again, is one feedback."""
+    """An answer that is killed after its feedback was written, and repeated, is one feedback."""
     office.call("answer")
     steps = office.scene.crossings()
     written = next(number for number, step in enumerate(steps, 1) if step.endswith("/feedback/001.md"))
@@ -126,7 +126,7 @@ def test_killed_answer_is_given_once(office: Office) -> None:
 
 @pytest.fixture
 def gated(tmp_path: Path) -> Iterator[GatedScene]:
-    """A plan whose workers wait for a gate to be opened before they hand in."""
+    """A plan whose workers wait at a gate before they hand in."""
     (tmp_path / "source").mkdir()
     scene = GatedScene(tmp_path / "scene", template(tmp_path / "source"))
     yield scene
@@ -134,8 +134,8 @@ def gated(tmp_path: Path) -> Iterator[GatedScene]:
 
 
 @few_of("seed", range(STOPS), 1)
-def test_killed_while_it_stops(gated: GatedScene, seed: int) -> None:
-    """`sow runs stop` killed, or the run killed while it stops: both typed again, the plan comes to its end."""
+def test_killed_during_a_stop(gated: GatedScene, seed: int) -> None:
+    """`sow runs stop` is killed, or the run while it stops: after both are repeated the plan is completed."""
     rng = random.Random(seed)
     run = gated.begin()
     stop = gated.call("runs", "stop")

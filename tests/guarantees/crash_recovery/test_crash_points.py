@@ -26,14 +26,14 @@ WRITING = set("wax+")
 
 
 def opens_to_write(call: ast.Call) -> bool:
-    """Whether this is `open(…)` with a mode that changes the file."""
+    """Tells whether this is `open(…)` with a mode that changes the file."""
     arguments = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
     modes = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
     return isinstance(call.func, ast.Name) and call.func.id == "open" and any(WRITING & set(mode) for mode in modes)
 
 
 def changes(call: ast.Call) -> bool:
-    """Whether a call reaches the outside by itself, and not through one of our doors."""
+    """Tells whether a call changes something outside the process directly."""
     function = call.func
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
         return function.attr in CHANGES.get(function.value.id, ())
@@ -41,7 +41,7 @@ def changes(call: ast.Call) -> bool:
 
 
 def uncounted(tree: ast.Module) -> list[str]:
-    """The functions that change something and cross no boundary."""
+    """Returns the functions that change something without a crash point."""
     result = []
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
@@ -53,7 +53,7 @@ def uncounted(tree: ast.Module) -> list[str]:
 
 
 def test_every_change_is_counted() -> None:
-    """A function that writes, moves, removes or starts something says so to the counter of boundaries."""
+    """A function that writes, moves, removes or starts something has a crash point."""
     result = {str(path.relative_to(PACKAGE)): uncounted(ast.parse(path.read_text())) for path in MODULES}
     assert {path: names for path, names in result.items() if names} == EXCEPTIONS
     assert len(result) > 100
@@ -62,7 +62,7 @@ def test_every_change_is_counted() -> None:
 @pytest.mark.parametrize(
     "line", ["os.unlink(path)", "open(path, 'w')", "open(path, mode='ab')", "subprocess.run(words)", "os.mkdir(path)"]
 )
-def test_the_search_would_find_one(line: str) -> None:
-    """A function with such a line and no count is named, and with a count it is not."""
+def test_an_uncounted_change_is_found(line: str) -> None:
+    """A function with such a line and no crash point is named; with one it is not."""
     assert uncounted(ast.parse(f"def f(path):\n    {line}\n")) == ["f"]
     assert uncounted(ast.parse(f"def f(path):\n    crash_points.crash_point()\n    {line}\n")) == []

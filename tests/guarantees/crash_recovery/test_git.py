@@ -19,7 +19,7 @@ POINTS = 1000 if FULL else 2  # for each act, one in the middle of each part of 
 
 
 def picture(worktree_repo: WorktreeRepo) -> dict[str, Any]:
-    """How it ended: the user's side, what every ref of ours holds, and every worktree."""
+    """Returns the result: the user's side, the content of every ref of sow, and every worktree."""
     refs = worktree_repo.git("for-each-ref", "--format=%(refname)").split()
     places = worktree_repo.root / ".sow/local/worktrees"
     worktrees = sorted(path for path in places.glob("*") if (path / ".git").is_file()) if places.exists() else []
@@ -39,7 +39,7 @@ def picture(worktree_repo: WorktreeRepo) -> dict[str, Any]:
 
 
 def commits(worktree_repo: WorktreeRepo) -> set[str]:
-    """Every commit that there is, reachable or not."""
+    """Returns all commits, reachable or not."""
     lines = worktree_repo.git(
         "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)"
     ).splitlines()
@@ -47,7 +47,7 @@ def commits(worktree_repo: WorktreeRepo) -> set[str]:
 
 
 def kill_everywhere(root: str, name: str, points: str) -> dict[str, Any]:
-    """Kill one act at many of its boundaries, do it again each time, and tell what differs from an unkilled one."""
+    """Kills one act at many of its boundaries, repeats it, and returns the differences from an act without a kill."""
     act, saved = GIT_ACTS[name], f"{root}.saved"
     act.before(again(root))
     shutil.copytree(root, saved, symlinks=True)
@@ -80,7 +80,7 @@ def is_reachable(worktree_repo: WorktreeRepo, commit: str) -> bool:
 
 @few_of("name", GIT_ACTS, 1)
 def test_killed_between_two_calls(worktree_repo: WorktreeRepo, name: str) -> None:
-    """Killed at a boundary and done again, an act ends as if nothing had been, and every commit is still reachable."""
+    """An act that is killed at a boundary and repeated has the same result, and every commit is still reachable."""
     worktree_repo.write("README.md", "changed by the user\n")
     worktree_repo.write("untracked.txt")
     messages = in_fresh_process(kill_everywhere, worktree_repo.root, name, str(POINTS))

@@ -29,7 +29,7 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> CrashReplay:
 
 @pytest.fixture(scope="module")
 def rough_replay(tmp_path_factory: pytest.TempPathFactory) -> CrashReplay:
-    """A plan with a check that fails and a conflict; after a kill another one may be sent back for it."""
+    """A plan with a check that fails and a conflict; after a kill another task may be sent back for it."""
     folder = tmp_path_factory.mktemp("rough")
     (folder / "source").mkdir()
     scene = PlanCrashScene(folder / "scene", template(folder / "source"), rough(folder / "scene/ledger"))
@@ -48,7 +48,7 @@ def meeting_replay(tmp_path_factory: pytest.TempPathFactory) -> CrashReplay:
 
 
 def points(boundaries: int, parts: int) -> list[int]:
-    """Where the run is killed: somewhere in each of equal parts; or everywhere."""
+    """Returns the boundaries for the kills: one in each of equal parts, or all."""
     rng = random.Random(parts)
     if not FULL:
         edges = [1 + number * boundaries // parts for number in range(parts + 1)]
@@ -60,28 +60,28 @@ def points(boundaries: int, parts: int) -> list[int]:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_killed_at_a_boundary(replay: CrashReplay, group: int) -> None:
-    """A run that was killed at a boundary ends as one that was not, when it is run again."""
+    """A run that was killed at a boundary has the same result after the next call."""
     chosen = points(sum(replay.counts), POINTS)[group::GROUPS]
     visit(replay, chosen)
     assert len(chosen) >= POINTS // GROUPS
 
 
 def visit(replay: CrashReplay, chosen: list[int]) -> None:
-    """Kill the run at each of these boundaries, and insist that nothing is wrong afterwards."""
+    """Kills the run at each of these boundaries, and checks that nothing is wrong afterwards."""
     print(f"{sum(replay.counts)} boundaries, killed at {chosen}")
     assert [item for point in chosen for item in replay.visit(point)] == []
     assert set(chosen) <= replay.visited
 
 
 @pytest.mark.parametrize("group", range(GROUPS if FULL else 1))
-def test_killed_on_a_rough_way(rough_replay: CrashReplay, group: int) -> None:
-    """So does one with a failed check and a conflict that its worker resolves."""
+def test_killed_with_a_failed_check_and_a_conflict(rough_replay: CrashReplay, group: int) -> None:
+    """The same holds for a run with a failed check and a conflict that its worker resolves."""
     visit(rough_replay, points(sum(rough_replay.counts), ROUGH_POINTS)[group :: GROUPS if FULL else 1])
 
 
 @pytest.mark.full
 def test_killed_around_a_merge(meeting_replay: CrashReplay) -> None:
-    """Killed between the record of a merge and the branch, or around the final checks, a run comes to the same end."""
+    """Killed between the record of a merge and the branch, or around the final checks, a run has the same result."""
     steps = enumerate(meeting_replay.steps, 1)
     written = [number for number, step in steps if "/local/runs/" in step and step.endswith("/state.yaml")]
     back = meeting_replay.after("/020/feedback/001.md")
@@ -93,7 +93,7 @@ def test_killed_around_a_merge(meeting_replay: CrashReplay) -> None:
 
 @pytest.mark.full
 def test_killed_around_the_end_of_a_silent_turn(replay: CrashReplay) -> None:
-    """A turn that ended well without a status is settled after a crash, at whatever step of its end that came."""
+    """A turn that ended without a status is settled after a crash at any step of its end."""
     chosen = replay.after("/sessions/020/1/record.yaml")[1:3]  # the first is that of its beginning
     assert len(chosen) == 2
     visit(replay, chosen)
@@ -101,13 +101,13 @@ def test_killed_around_the_end_of_a_silent_turn(replay: CrashReplay) -> None:
 
 @pytest.mark.full
 def test_killed_before_a_turn_is_settled(replay: CrashReplay) -> None:
-    """A turn that its worker handed in, or paused, itself is not taken for the next iteration's after a crash."""
+    """A turn in which the worker set its status is not counted for the next iteration after a crash."""
     chosen = [replay.after(f"/sessions/{task}/1/record.yaml")[1] for task in ("010", "030")]
     visit(replay, chosen)
 
 
 @pytest.mark.full
-def test_killed_while_it_sends_work_back(replay: CrashReplay) -> None:
+def test_killed_while_work_is_sent_back(replay: CrashReplay) -> None:
     """A RED whose feedback was written and whose state was not is sent back once, with that one feedback."""
     chosen = replay.after("/010/feedback/001.md")
     assert len(chosen) == 1
@@ -116,8 +116,8 @@ def test_killed_while_it_sends_work_back(replay: CrashReplay) -> None:
 
 
 @pytest.mark.full
-def test_killed_before_the_copy_of_a_state_is_kept(rough_replay: CrashReplay) -> None:
-    """A task that was sent back and whose copy is older stays sent back: its worker's next call knows of it."""
+def test_killed_before_the_copy_of_a_state(rough_replay: CrashReplay) -> None:
+    """A task that was sent back and has an older copy stays sent back, and its worker's next call sees that."""
     output = rough_replay.after("/010/feedback/001.md")[0]
     chosen = next(
         number for number, step in enumerate(rough_replay.steps, 1) if number > output and "/.010.yaml." in step
@@ -133,8 +133,8 @@ def test_killed_while_a_folder_is_made(replay: CrashReplay) -> None:
     assert list(replay.scene.repo.project.rglob(".new.*")) == []
 
 
-def test_killed_while_it_keeps_what_a_check_said(tmp_path: Path) -> None:
-    """A worker reads what its failed check said, wherever around the evidence the run was killed."""
+def test_killed_while_check_output_is_stored(tmp_path: Path) -> None:
+    """A worker gets the output of its failed check after a kill at any step around the evidence."""
     (tmp_path / "source").mkdir()
     source = template(tmp_path / "source")
     calm = checked(tmp_path / "calm", source)
@@ -150,7 +150,7 @@ def test_killed_while_it_keeps_what_a_check_said(tmp_path: Path) -> None:
 
 
 def checked(folder: Path, source: Path) -> PlanCrashScene:
-    """One task whose check fails at first, and says why."""
+    """One task whose check fails at first and prints why."""
     hand_in = {"status": "needs_review"}
     turns = [[{"write": {"path": "part_{task}.txt", "text": text}}, hand_in] for text in ("one\n", "two\n")]
     scene = PlanCrashScene(folder, source, {"010": turns})
@@ -159,7 +159,7 @@ def checked(folder: Path, source: Path) -> PlanCrashScene:
     return scene
 
 
-def test_the_boundaries_are_all_doors(replay: CrashReplay) -> None:
-    """The counter sees the disk, git and the start of processes, each of them many times."""
+def test_every_kind_of_change_is_counted(replay: CrashReplay) -> None:
+    """The counter sees the disk, git and the start of processes, each many times."""
     for door, least in (("create ", 50), ("write", 50), ("replace ", 30), ("git ", 100), ("start ", 8)):
         assert sum(step.startswith(door) for step in replay.steps) >= least, door

@@ -23,7 +23,7 @@ USER = ("head", "files", "staged", "status", "stash")
 
 
 def plan(size: int) -> str:
-    """So many tasks, none named as the commits of workers are; every third one depends on the one before it."""
+    """Returns a plan of this size without names of workers' commits; every third task depends on the previous one."""
     text = PLAN
     for number in range(1, size + 1):
         depends = f"**Depends on**: {number - 1}\n\n" if number % 3 == 0 else ""
@@ -32,7 +32,7 @@ def plan(size: int) -> str:
 
 
 def scenario(ledger: Path) -> dict[str, Any]:
-    """Hand in with one call that either happened or did not; a second turn says that it is one."""
+    """Hands in with one call that either happened or did not; a second turn can be recognised."""
     start = {"append": {"path": str(ledger), "text": "{task}\n"}}
     work = [{"write": {"path": "part_{task}.txt", "text": "two\n"}}, {"commit": "Part {task}"}]
     return {"default": [[start, *work, {"status": "needs_review"}]]}
@@ -47,7 +47,7 @@ def scene(tmp_path: Path) -> PlanCrashScene:
 @pytest.mark.full
 @pytest.mark.parametrize(("size", "kills"), [(20, 40) if FULL else (5, 4)])
 def test_many_kills(scene: PlanCrashScene, size: int, kills: int) -> None:
-    """Killed again and again, often in the middle of a git call, the run comes to the end that it would have had."""
+    """Killed again and again, often during a git call, the run has the same result as without a kill."""
     scene.plan(plan(size))
     before = scene.end()
     assert kill_often(scene, random.Random(size), kills) == kills
@@ -65,7 +65,7 @@ def test_many_kills(scene: PlanCrashScene, size: int, kills: int) -> None:
 
 
 def kill_often(scene: PlanCrashScene, rng: random.Random, kills: int) -> int:
-    """Start the run and kill it, every other time with its git; no commit is out of reach at any time."""
+    """Starts the run and kills it, every other time with its git; every commit stays reachable."""
     done = 0
     for _ in range(MOST_STARTS * kills):
         if done == kills:
@@ -78,7 +78,7 @@ def kill_often(scene: PlanCrashScene, rng: random.Random, kills: int) -> int:
 
 
 def kill(process: subprocess.Popen[bytes], *, with_git: bool) -> bool:
-    """kill -9 a run; its git, which would continue to the end of what it does, goes with it or not."""
+    """Sends kill -9 to a run, and to its git, which would otherwise complete its call, or not."""
     gits = children(process.pid, "git") if with_git else []
     process.send_signal(signal.SIGKILL)
     for pid in gits:
@@ -88,7 +88,7 @@ def kill(process: subprocess.Popen[bytes], *, with_git: bool) -> bool:
 
 
 def children(parent: int, name: str) -> list[int]:
-    """The live processes of that name which a process has started."""
+    """Returns the live child processes of that name."""
     result = []
     for pid in processes():
         with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ def children(parent: int, name: str) -> list[int]:
 
 
 def assert_started_once(scene: PlanCrashScene, size: int) -> None:
-    """No turn followed one that had ended well: a worker that was not interrupted started once."""
+    """Checks that no turn followed a good one: a worker that was not interrupted started once."""
     turns: dict[str, list[str]] = {ident: [] for ident in scene.states()}
     for record in scene.records():
         if record["role"] == "implementer":

@@ -53,12 +53,12 @@ def ended(flow: StoredWorkflow) -> None:
 
 
 def designed(repo: Repo, folder: Path) -> None:
-    """A design that nobody has checked."""
+    """An unchecked design."""
     WorkflowRepo(repo, folder).begin().crew({"data": [], "api": ["data"]})
 
 
 def verified(repo: Repo, folder: Path) -> None:
-    """A design that passed its check, and that nobody has approved."""
+    """A design that passed its check, without approval."""
     designed(repo, folder)
     repo.ok("workflow", "verify", "--executor", "simulated")
 
@@ -72,12 +72,12 @@ Preparation = Callable[[Repo, Path], None]
 
 
 def crew(act: Callable[[StoredWorkflow], None]) -> Preparation:
-    """A crew of two with which something was done."""
+    """Returns a crew of two after an act."""
     return lambda repo, folder: act(StoredWorkflow(repo.root).begin())
 
 
 class Command:
-    """What is typed, how it is there to be typed, and what the second call says where the first had done it all."""
+    """A command line, its preparation, and the error of a second call after a complete first one."""
 
     def __init__(self, words: str, before: Preparation, done: str = "never", **marks: str) -> None:
         self.words = words.split()
@@ -100,12 +100,12 @@ COMMANDS = {
 
 
 def bare(text: str) -> str:
-    """A text without times, ids and revisions; an id is in quotes or not, as it looks like a number or not."""
+    """Returns a text without times, ids and revisions; an id is quoted only if it looks like a number."""
     return re.sub(r"revision: \d+", "", plain(text)).replace('"ID"', "ID")
 
 
 class RepeatedCommand:
-    """One repository in which a command is typed from the same beginning, again and again."""
+    """One repository in which a command is repeated from the same start."""
 
     def __init__(self, repo: Repo, folder: Path, command: Command) -> None:
         self.repo = repo
@@ -116,7 +116,7 @@ class RepeatedCommand:
         shutil.copytree(repo.root, self.saved, symlinks=True)
 
     def call(self, kill_at: int = 0) -> Result:
-        """The command, from its beginning, which may be told to die at a boundary."""
+        """Calls the command from its start; it may be told to die at a boundary."""
         shutil.rmtree(self.repo.root)
         shutil.copytree(self.saved, self.repo.root, symlinks=True)
         self.crossings.unlink(missing_ok=True)
@@ -129,7 +129,7 @@ class RepeatedCommand:
         return self.crossings.read_text().splitlines()
 
     def picture(self) -> dict[str, Any]:
-        """Every document and every kept copy, but for times, ids, revisions and what the dead were about to write.
+        """Returns every document and every kept copy, without times, ids, revisions and temporary files.
 
         The copy of the state may be one change behind until the next one.
         """
@@ -144,7 +144,7 @@ class RepeatedCommand:
 
 @few_of("name", COMMANDS, 1)
 def test_killed_command(repo: Repo, tmp_path: Path, name: str) -> None:
-    """Killed at a boundary and typed again, a command ends as if nothing had been."""
+    """A command that is killed at a boundary and repeated has the same result."""
     repeated = RepeatedCommand(repo, tmp_path, COMMANDS[name])
     calm = repeated.call()
     assert calm.code == 0, calm
@@ -163,8 +163,8 @@ def test_killed_command(repo: Repo, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("words", [("workflow", "archive"), ("workflow", "new", "next")])
-def test_an_archive_that_was_cut_off_at_its_last_step_is_found(repo: Repo, tmp_path: Path, words: tuple[str]) -> None:
-    """All of it was moved and it had no name yet: the next call of archive, or of new, names it, and list shows it."""
+def test_an_archive_that_was_killed_at_its_last_step_is_found(repo: Repo, tmp_path: Path, words: tuple[str]) -> None:
+    """All files are moved and the folder has no name yet: the next `archive` or `new` names it, and list shows it."""
     repeated = RepeatedCommand(repo, tmp_path, COMMANDS["archive"])
     assert repeated.call().code == 0
     last = max(number for number, step in enumerate(repeated.steps(), 1) if "replace " in step)

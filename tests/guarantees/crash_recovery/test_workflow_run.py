@@ -21,14 +21,14 @@ KILLS = 1000 if FULL else 8  # in a chain
 
 @pytest.fixture(scope="module")
 def replay(tmp_path_factory: pytest.TempPathFactory) -> CrashReplay:
-    """A crew that asks a person and the solution architect and is refused once, run to its end without a kill."""
+    """A crew with a question to a person, one to the solution architect and one refusal, run without a kill."""
     folder = tmp_path_factory.mktemp("crew")
     (folder / "source").mkdir()
     return CrashReplay(folder, CrewCrashScene(folder / "scene", template(folder / "source")))
 
 
 def points(boundaries: int) -> list[int]:
-    """Where the run is killed: somewhere in each of equal parts; or everywhere."""
+    """Returns the boundaries for the kills: one in each of equal parts, or all."""
     if FULL:
         number, of = shard()
         return [*range(1, boundaries + 1)][number - 1 :: of]
@@ -38,7 +38,7 @@ def points(boundaries: int) -> list[int]:
 
 
 def visit(replay: CrashReplay, chosen: list[int]) -> None:
-    """Kill the run at each of these boundaries, and insist that nothing is wrong afterwards."""
+    """Kills the run at each of these boundaries, and checks that nothing is wrong afterwards."""
     print(f"{sum(replay.counts)} boundaries, killed at {chosen}")
     assert [item for point in chosen for item in replay.visit(point)] == []
     assert set(chosen) <= replay.visited
@@ -46,7 +46,7 @@ def visit(replay: CrashReplay, chosen: list[int]) -> None:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_killed_at_a_boundary(replay: CrashReplay, group: int) -> None:
-    """A crew whose run was killed at a boundary ends with the documents of one that was not, when it is run again."""
+    """A crew whose run was killed at a boundary has the same documents after the next call."""
     chosen = points(sum(replay.counts))[group::GROUPS]
     assert chosen
     visit(replay, chosen)
@@ -54,8 +54,8 @@ def test_killed_at_a_boundary(replay: CrashReplay, group: int) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(CHAINS))
-def test_killed_again_and_again(replay: CrashReplay, seed: int) -> None:
-    """Killed after a few steps, and again, and again, also while it puts in order what the last kill left: the same."""
+def test_killed_repeatedly(replay: CrashReplay, seed: int) -> None:
+    """Killed every few steps, also during the repair after the last kill, the run has the same result."""
     replay.back_to(0)
     scene, rng = replay.scene, random.Random(seed)
     assert isinstance(scene, CrewCrashScene)
@@ -76,21 +76,21 @@ def test_killed_again_and_again(replay: CrashReplay, seed: int) -> None:
 
 @pytest.mark.full
 def test_killed_between_the_state_and_its_view(replay: CrashReplay) -> None:
-    """A view that is older than the state is made anew, and never taken for an edit by hand."""
+    """A view that is older than the state is written again, and never read as an edit by hand."""
     before = [number - 1 for number in replay.after("/orchestration/shared_status.json")]
     visit(replay, before[len(before) // 2 :][:1])
 
 
 @pytest.mark.full
 def test_killed_while_notes_are_resolved(replay: CrashReplay) -> None:
-    """An answer that is in the history or in the note, and in nothing else, is the agent's answer after all."""
+    """An answer that is only in the history or in the note still becomes the agent's answer."""
     written = replay.after("/agents/api/completion_drive/session_current.json")[1]  # the first is an empty session
     visit(replay, [written - 3, written])
 
 
 @pytest.mark.full
 def test_killed_between_the_end_of_a_turn_and_its_settlement(replay: CrashReplay) -> None:
-    """A turn that ended is settled after the crash, with what its agent read, and is not taken again."""
+    """A turn that ended is settled after the crash, with what its agent read, and is not repeated."""
     ended = replay.after("/sessions/api/1/turn-003.txt")[0] + 3  # the record says that the turn is over
     assert replay.steps[ended - 2].endswith("/api/1/record.yaml")
     visit(replay, [ended])
@@ -98,13 +98,13 @@ def test_killed_between_the_end_of_a_turn_and_its_settlement(replay: CrashReplay
 
 @pytest.mark.full
 def test_killed_around_archival(replay: CrashReplay) -> None:
-    """A session whose copy is gone, that has its last name, or that is in the index alone, is archived all the same."""
+    """A session without its copy, with its final name, or only in the index, is archived."""
     moved = next(number for number, step in enumerate(replay.steps, 1) if "/api/completion_drive/session_2" in step)
     indexed = next(number for number in replay.after("/archive_index.json") if number > moved)
     visit(replay, [moved, moved + 1, indexed])
 
 
-def test_the_boundaries_are_all_doors(replay: CrashReplay) -> None:
+def test_every_kind_of_change_is_counted(replay: CrashReplay) -> None:
     """The counter sees the disk, git, claims and the start of processes."""
     for door, least in (("create ", 100), ("write", 100), ("replace ", 100), ("start ", 16), ("claim ", 8)):
         assert sum(step.startswith(door) for step in replay.steps) >= least, door

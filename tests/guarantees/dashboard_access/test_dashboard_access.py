@@ -70,7 +70,7 @@ routes = pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.met
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> Repo:
-    """A project with a task that waits for approval and one that asks something."""
+    """A project with a task that waits for approval and one with a question."""
     folder = tmp_path_factory.mktemp("dashboard")
     shutil.copytree(_project_template, folder / "repo", symlinks=True)
     repo = Repo(folder / "repo", fresh_environment(folder / "home"))
@@ -88,14 +88,14 @@ def dashboard(crowd: Repo) -> Iterator[Dashboard]:
 
 
 def path_of(route: Route) -> str:
-    """An address of this route; the file of the page is one that is there."""
+    """Returns an address of this route with existing names."""
     if route.path == "/assets/{name}":
         return "/assets/index.html"
     return "/".join(VALUES.get(part, part) for part in route.path.split("/"))
 
 
 def tree(*folders: Path) -> dict[str, str]:
-    """Every file and folder below, by its content and its times."""
+    """Returns every file and folder below, with content and times."""
     result = {}
     for folder in folders:
         for path in sorted(folder.rglob("*")):
@@ -110,7 +110,7 @@ def state_of(repo: Repo) -> dict[str, str]:
 
 
 def send(dashboard: Dashboard, route: Route, headers: dict[str, str | None], body: Any = None) -> Answer:
-    """A request of this route; a feed is left at once."""
+    """Sends a request to this route; a feed is closed at once."""
     body = {} if route.method == "POST" and body is None else body
     if route.path == "/api/feed" and not is_refused(dashboard, headers):
         feed = dashboard.feed(**{n.replace("-", "_"): v for n, v in headers.items() if v is not None})
@@ -124,7 +124,7 @@ def is_refused(dashboard: Dashboard, headers: dict[str, str | None]) -> bool:
 
 
 def refused(answer: Answer, status: int) -> None:
-    """It says what and what next, has every header, and nothing of the project."""
+    """Checks that the reply has an error, a hint and every header, and nothing of the project."""
     assert answer.status == status, answer
     assert set(answer.json) == {"error", "hint"}
     assert "Task 010" not in answer.body.decode()
@@ -132,7 +132,7 @@ def refused(answer: Answer, status: int) -> None:
 
 
 def let_in(answer: Answer) -> None:
-    """Whatever the facts are, the guard had nothing against it."""
+    """Checks that the guard accepted the request, whatever the data are."""
     assert answer.status not in (400, 403, 405, 500), answer
     assert answer.status != 401 or "token" in answer.json["error"], answer
 
@@ -151,16 +151,16 @@ def test_every_route_has_its_guard(dashboard: Dashboard, route: Route):
             refused(answer, 401)
 
 
-def test_a_route_without_a_guard_cannot_be_made():
-    """A row that names no guard is an error when the table is read."""
+def test_a_route_needs_a_guard():
+    """A route without a guard is an error when the table is read."""
     for guard in ("", "anybody"):
         with pytest.raises(ValueError, match="has no guard"):
             Route("GET", "/api/new", guard)
 
 
 @routes
-def test_hosts(dashboard: Dashboard, route: Route):
-    """Only a name of this machine is a host; every other is refused before anything is looked up."""
+def test_only_local_hosts_are_accepted(dashboard: Dashboard, route: Route):
+    """Every other host is refused before any data are read."""
     before = state_of(dashboard.repo)
     for host, good in HOSTS.items():
         shown = host and host.format(port=dashboard.port)
@@ -173,8 +173,8 @@ def test_hosts(dashboard: Dashboard, route: Route):
 
 
 @routes
-def test_origins(dashboard: Dashboard, route: Route):
-    """A request that names another origin is refused, with a good cookie too."""
+def test_foreign_origins_are_refused(dashboard: Dashboard, route: Route):
+    """A request with another origin is refused, also with a valid cookie."""
     before = state_of(dashboard.repo)
     for origin, good in ORIGINS.items():
         answer = send(dashboard, route, {"Origin": origin.format(port=dashboard.port)})
@@ -185,8 +185,8 @@ def test_origins(dashboard: Dashboard, route: Route):
 
 
 @routes
-def test_sites(dashboard: Dashboard, route: Route):
-    """What a browser sends for another site is refused; the page itself, which has no facts, is opened by a link."""
+def test_cross_site_requests_are_refused(dashboard: Dashboard, route: Route):
+    """A request for another site is refused; the page itself, which has no data, can be opened by a link."""
     visit = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     for site, good in SITES.items():
         plain = good or (route.path == "/" and site == "none")
@@ -200,7 +200,7 @@ def test_sites(dashboard: Dashboard, route: Route):
 
 
 def cookies(dashboard: Dashboard, other: Access) -> dict[str, str]:
-    """Cookies that are not one of ours, or not any more."""
+    """Returns invalid and expired cookies."""
     name, _, value = dashboard.cookie.partition("=")
     until, _, signature = value.partition(".")
     signed = other.cookie().partition(";")[0].partition("=")[2]
@@ -221,8 +221,8 @@ def cookies(dashboard: Dashboard, other: Access) -> dict[str, str]:
 
 
 @routes
-def test_cookies(dashboard: Dashboard, tmp_path: Path, route: Route):
-    """A cookie that this server did not sign opens nothing."""
+def test_foreign_cookies_are_refused(dashboard: Dashboard, tmp_path: Path, route: Route):
+    """A cookie that this server did not sign is refused."""
     if f"{route.method} {route.path}" in WITHOUT_COOKIE:
         assert route.guard in (OPEN, TOKEN)
         return
@@ -245,8 +245,8 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @routes
-def test_forms(dashboard: Dashboard, route: Route, form: str):
-    """A POST that another page's form could send is refused, and does nothing."""
+def test_foreign_forms(dashboard: Dashboard, route: Route, form: str):
+    """A POST that another page's form could send is refused, and changes nothing."""
     before = state_of(dashboard.repo)
     if route.method == "POST":
         answer = dashboard.ask(
@@ -259,7 +259,7 @@ def test_forms(dashboard: Dashboard, route: Route, form: str):
 
 @routes
 def test_a_get_changes_nothing(dashboard: Dashboard, route: Route):
-    """Whatever is asked with GET or HEAD, no file of the project, of git or of the user is another afterwards."""
+    """A GET or HEAD of any address changes no file of the project, of git or of the user."""
     before = state_of(dashboard.repo)
     for method in ("GET", "HEAD"):
         for path in (path_of(route), f"{path_of(route)}?token={dashboard.secrets()['token']}&text=yes&task=010"):
@@ -274,8 +274,8 @@ def test_a_get_changes_nothing(dashboard: Dashboard, route: Route):
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "BREW", "get"])
 @routes
-def test_methods(dashboard: Dashboard, route: Route, method: str):
-    """A method that a row does not have is refused; HEAD is GET without a body; no foreign page is invited by CORS."""
+def test_other_methods_are_refused(dashboard: Dashboard, route: Route, method: str):
+    """A method that a route does not have is refused; HEAD is GET without a body; CORS allows no foreign page."""
     before = state_of(dashboard.repo)
     answer = dashboard.ask(method, path_of(route))
     assert not any(name.startswith("access-control") for name in answer.headers)
@@ -291,8 +291,8 @@ def test_methods(dashboard: Dashboard, route: Route, method: str):
 
 
 @routes
-def test_headers(dashboard: Dashboard, route: Route):
-    """Every answer, good or bad, forbids foreign scripts, frames, guesses of its type, and referrers."""
+def test_security_headers(dashboard: Dashboard, route: Route):
+    """Every reply forbids foreign scripts, frames, type guessing, and referrers."""
     answers = [
         send(dashboard, route, {}),
         send(dashboard, route, {"Cookie": ""}),
@@ -306,8 +306,8 @@ def test_headers(dashboard: Dashboard, route: Route):
         assert answer.headers["cache-control"] == stored
 
 
-def test_the_policy_lets_nothing_foreign_in(dashboard: Dashboard):
-    """No script, style, frame, form or connection of anywhere else, and no text that becomes a script."""
+def test_the_policy_allows_no_foreign_content(dashboard: Dashboard):
+    """No foreign script, style, frame, form or connection is allowed, and no inline script."""
     policy = dict(part.strip().partition(" ")[::2] for part in reply.POLICY.split(";"))
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
@@ -316,8 +316,8 @@ def test_the_policy_lets_nothing_foreign_in(dashboard: Dashboard):
     assert "unsafe" not in reply.POLICY
 
 
-def test_what_is_not_there_is_refused_first(dashboard: Dashboard):
-    """An address that no row has is asked for its host like any other, and then it is not there."""
+def test_an_unknown_address_is_refused_after_its_host(dashboard: Dashboard):
+    """An unknown address has its host checked like any other, and then it is a 404."""
     for path in (
         "/api",
         "/api/none",
@@ -331,7 +331,7 @@ def test_what_is_not_there_is_refused_first(dashboard: Dashboard):
         refused(dashboard.ask("GET", path), 404)
 
 
-def test_it_listens_on_loopback_only(dashboard: Dashboard):
+def test_the_server_listens_on_loopback_only(dashboard: Dashboard):
     """The port is open at 127.0.0.1, and at no other address of this machine."""
     rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
     port = f":{dashboard.port:04X}"
@@ -342,7 +342,7 @@ def test_it_listens_on_loopback_only(dashboard: Dashboard):
 
 
 def other_addresses() -> set[str]:
-    """Addresses of this machine other than the one that is listened on."""
+    """Returns the other addresses of this machine."""
     result = {"127.0.0.2"}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
@@ -367,15 +367,15 @@ TOKENS = {
 
 
 @pytest.mark.parametrize("kind", TOKENS)
-def test_wrong_tokens(dashboard: Dashboard, kind: str):
-    """What is not the token gives no cookie, and the token stays."""
+def test_wrong_tokens_are_refused(dashboard: Dashboard, kind: str):
+    """A wrong token gives no cookie, and the right one stays valid."""
     token = dashboard.secrets()["token"]
     refused(dashboard.ask("POST", "/api/session", {"token": TOKENS[kind](token)}), 401)
     assert dashboard.secrets()["token"] == token
 
 
-def test_a_token_is_used_up(dashboard: Dashboard):
-    """The token opens once; then it is old, and another one is in the file, for the user's eyes only."""
+def test_a_token_works_once(dashboard: Dashboard):
+    """After its use the token is invalid, and another one is in the private file."""
     first = dashboard.secrets()["token"]
     answer = dashboard.ask("POST", "/api/session", {"token": first}, {"Cookie": None})
     assert answer.status == 204
@@ -389,8 +389,8 @@ def test_a_token_is_used_up(dashboard: Dashboard):
     assert dashboard.file.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_who_reads_the_address_of_a_page_learns_no_secret(dashboard: Dashboard):
-    """No answer and no word on stderr has the token or the key in it."""
+def test_a_page_address_has_no_secret(dashboard: Dashboard):
+    """No reply and no line on stderr has the token or the key."""
     secrets = dashboard.secrets()["token"], dashboard.secrets()["key"]
     for route in ROUTES:
         if route.method == "GET" and route.path != "/api/feed":
@@ -423,13 +423,13 @@ WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
 
 
 def program(dashboard: Dashboard, act: str, address: str = "127.0.0.1") -> list[str]:
-    """The words of a program that has read the token and has a good cookie as well."""
+    """Returns a program that has read the token and has a valid cookie."""
     kept = dashboard.secrets()
     return [sys.executable, "-c", AGENT, str(kept["port"]), kept["token"], act, dashboard.cookie, address]
 
 
 def as_agent(dashboard: Dashboard, act: str, way: str) -> str:
-    """What an agent is told."""
+    """Returns the reply that an agent gets."""
     prefix, marks = WAYS[way]
     arguments = program(dashboard, act, "::ffff:127.0.0.1" if way == "by another address" else "127.0.0.1")
     result = subprocess.run(
@@ -446,7 +446,7 @@ def as_agent(dashboard: Dashboard, act: str, way: str) -> str:
 @pytest.mark.parametrize("act", ["act", "session"])
 @few_of("way", WAYS, 6)
 def test_an_agent_with_the_token_cannot_act(dashboard: Dashboard, way: str, act: str):
-    """A process with a mark of ours, or below one, gets neither an act nor a cookie, whatever it sends."""
+    """A process with a mark of sow, or below one, gets neither an act nor a cookie, whatever it sends."""
     before = state_of(dashboard.repo)
     output = as_agent(dashboard, act, way)
     assert output.startswith("403 "), output
@@ -473,7 +473,7 @@ out.write_text(json.dumps(found))
 
 
 def test_a_worker_of_a_run_cannot_act(repo: Repo, tmp_path: Path):
-    """A supervised worker that takes off its marks, leaves its family and reads the token file is still refused."""
+    """A supervised worker that removes its marks, leaves its process tree and reads the token file is still refused."""
     worker = WorkerRepo(repo, tmp_path)
     repo.ok("task", "create", "--name", "Login", "--agent", "implementer")
     (tmp_path / "act.py").write_text(SCRIPT)
@@ -493,15 +493,15 @@ def test_a_worker_of_a_run_cannot_act(repo: Repo, tmp_path: Path):
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1"])
-def test_a_program_of_a_person_may_do_what_an_agent_may_not(dashboard: Dashboard, address: str):
-    """The same program without marks is let in by the guard, so that it was the agent that was refused."""
+def test_the_same_program_of_a_person_is_accepted(dashboard: Dashboard, address: str):
+    """Without marks the guard accepts the same program, so the refusal was about the agent."""
     text = program(dashboard, "session", address)
     result = subprocess.run(text, env=dashboard.repo.environment, capture_output=True, text=True, timeout=60)
     assert result.stdout.startswith("204"), result
 
 
-def test_another_user_of_this_machine(dashboard: Dashboard):
-    """A process of somebody else is refused with the right token; where there can be none, it is one of this user."""
+def test_another_user_is_refused(dashboard: Dashboard):
+    """A process of another user is refused with the right token."""
     other = ["65534"] if os.geteuid() == 0 else []
     text = [*program(dashboard, "session"), *other]
     result = subprocess.run(text, env=dashboard.repo.environment, capture_output=True, text=True, timeout=60)
@@ -509,8 +509,8 @@ def test_another_user_of_this_machine(dashboard: Dashboard):
     assert not other or "another user of this machine" in result.stdout
 
 
-def test_one_who_has_left_is_not_obeyed(dashboard: Dashboard):
-    """A request whose sender is gone before it can be seen does nothing."""
+def test_a_closed_connection_is_not_obeyed(dashboard: Dashboard):
+    """A request whose sender is gone before it can be identified does nothing."""
     before = state_of(dashboard.repo)
     body = b'{"task": "010"}'
     head = {**dashboard.own_headers("POST"), "Content-Length": str(len(body))}
@@ -528,8 +528,8 @@ def test_one_who_has_left_is_not_obeyed(dashboard: Dashboard):
 
 
 @routes
-def test_looking_only(crowd: Repo, route: Route, looking: Dashboard):
-    """With --read-only every fact is shown, and no act is done."""
+def test_read_only(crowd: Repo, route: Route, looking: Dashboard):
+    """With --read-only all data are shown, and every act is refused."""
     before = state_of(crowd)
     answer = send(looking, route, {}, {"task": "010"} if route.guard == ACTOR else None)
     if route.guard == ACTOR:
@@ -546,23 +546,23 @@ def looking(crowd: Repo) -> Iterator[Dashboard]:
         yield served.sign_in()
 
 
-def test_a_cookie_for_looking_is_none_for_acting(dashboard: Dashboard, looking: Dashboard):
-    """The two dashboards of one checkout do not know each other's cookies, by whatever name."""
+def test_a_read_only_cookie_allows_no_act(dashboard: Dashboard, looking: Dashboard):
+    """The two dashboards of one checkout do not accept each other's cookies, under any name."""
     for one, other in ((dashboard, looking), (looking, dashboard)):
         assert other.ask("GET", "/api/state", None, {"Cookie": one.cookie}).status == 401
         name, value = other.cookie.partition("=")[0], one.cookie.partition("=")[2]
         assert other.ask("GET", "/api/state", None, {"Cookie": f"{name}={value}"}).status == 401
 
 
-def test_a_dashboard_of_a_worker_is_for_looking(repo: Repo):
-    """A worker that starts the dashboard gets one that acts for nobody."""
+def test_a_workers_dashboard_is_read_only(repo: Repo):
+    """A dashboard that a worker starts refuses every act."""
     with Dashboard(repo, **MARKS) as served:
         assert served.said["read_only"] is True
         assert "this dashboard is read-only" in served.end()
 
 
-def test_every_user_of_the_table_is_this_user(dashboard: Dashboard):
-    """The process at the other end is found by the tables of the system, for both ways to write an address."""
+def test_the_user_of_a_connection_is_found(dashboard: Dashboard):
+    """The peer's user is read from the tables of the system, for both forms of an address."""
     from sow.system.process import socket_owner
 
     for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")):

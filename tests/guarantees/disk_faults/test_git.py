@@ -37,7 +37,7 @@ WORDS = {"full": ("No space left", "disk is full"), "small_files": ("SIGXFSZ", "
 
 
 def starve(root: str, name: str, means: str) -> dict[str, Any]:
-    """Do it on a disk that is full, or where no file may grow, and again when there is room."""
+    """Runs the act on a full disk, or where no file may grow, and again when there is room."""
     place = f"{root}.place"
     os.mkdir(place)
     if means in MOUNTED:
@@ -65,7 +65,7 @@ def starve(root: str, name: str, means: str) -> dict[str, Any]:
 
 @few_of("name", ACTS, 1)
 def test_a_full_disk(worktree_repo: WorktreeRepo, tmp_path: Path, name: str) -> None:
-    """On a full disk the act fails with the reason and leaves the user's side; with room it does its work."""
+    """On a full disk the act fails with the reason and leaves the user's side; with room it works."""
     prefix = prefix_for("full", tmp_path)
     means = "small_files" if prefix is None else "full"  # which every machine can do
     seen = in_fresh_process(starve, worktree_repo.root, name, means, prefix=prefix or [])

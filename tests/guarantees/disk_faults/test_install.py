@@ -27,7 +27,7 @@ def few() -> Layer:
 
 
 def lay(root: Path) -> dict[str, str]:
-    """What is there before: an old file of sow, one that the user changed, one that is gone now, and two of theirs."""
+    """Makes the earlier files: an old one of sow, one that the user changed, an obsolete one, and two of the user."""
     old = file_mark.add_mark("---\ndescription: old\n---\nOld.\n", "0.1.0", file_mark.FRONTMATTER)
     files = {
         ".claude/commands/sow/run.md": old,
@@ -53,7 +53,7 @@ def texts(root: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("remove", [False, True], ids=["install", "uninstall"])
 def test_no_space_at_any_call(tmp_path: Path, remove: bool) -> None:
-    """Whatever call fails: our error, nothing of the user's is lost, no half file, and the same call does the rest."""
+    """After a failure at any call the error is clear, no file is half written, and the same call completes the rest."""
     expected, whole = few(), Counting()
     lay(tmp_path / "whole")
     act(tmp_path / "whole", whole, expected, remove=remove)

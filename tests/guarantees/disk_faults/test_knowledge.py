@@ -25,7 +25,7 @@ ERRORS = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EMFILE, errno.EIO)
 
 @pytest.fixture
 def remote(bare_repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
-    """A source, and a checkout with its first commit; our own git sees only the test's home."""
+    """A source, and a checkout with its first commit; git sees only the test's home."""
     for name, value in bare_repo.environment.items():
         monkeypatch.setenv(name, value)
     made = guides(tmp_path, bare_repo.environment)
@@ -41,14 +41,14 @@ def sinks(repo: Repo, disk: Disk | None = None) -> Sinks:
 
 
 def state(repo: Repo, name: str) -> tuple[str, str]:
-    """The digest in the index and that of the files."""
+    """Returns the digest in the index and that of the files."""
     entries = [entry for entry in sinks(repo).entries() if entry["name"] == name]
     facts = install_folder.folder_facts(f"{repo.root}/.sow/sinks/{name}")
     return (entries[0]["digest"] if entries else "", facts.digest if facts else "")
 
 
 def attempt(act: object, *arguments: object, **options: object) -> str:
-    """What went wrong, in our own words."""
+    """Returns the error of an attempt."""
     try:
         done = act(*arguments, **options)  # type: ignore[operator]
         wrong = [item.problem.message for item in done if item.problem] if not isinstance(done, tuple) else []
@@ -64,7 +64,7 @@ def install(keeper: Sinks, remote: Remote) -> str:
 
 @pytest.mark.full
 def test_an_update_that_fails_leaves_the_old_sink(bare_repo: Repo, remote: Remote) -> None:
-    """Each error at each call of the disk is told, and files and index are the old ones together, or the new."""
+    """Each error at each call of the disk is reported, and files and index are both the old or both the new ones."""
     old = state(bare_repo, "python-style")
     remote.write("python-style/README.md", "# Newer\n")
     remote.commit()
@@ -87,7 +87,7 @@ def test_an_update_that_fails_leaves_the_old_sink(bare_repo: Repo, remote: Remot
 
 
 def test_an_installation_that_fails_leaves_nothing(bare_repo: Repo, remote: Remote) -> None:
-    """The same for a new sink: after an error there is neither an entry nor a folder, and with room it is installed."""
+    """After an error there is neither an entry nor a folder of the new sink, and with room it is installed."""
     for number in range(1, 200):
         disk = Counting(number, refusing(errno.ENOSPC))
         output = install(sinks(bare_repo, disk), remote)
@@ -102,7 +102,7 @@ def test_an_installation_that_fails_leaves_nothing(bare_repo: Repo, remote: Remo
 
 @pytest.mark.full
 def test_a_kill_at_any_step_can_be_repeated(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """Killed before any boundary, the same installation works afterwards without anybody's help."""
+    """Killed before any boundary, the same installation works afterwards without a repair."""
     crossings = tmp_path / "crossings"
     bare_repo.ok("sinks", "install", remote.url, "api", SOW_TEST_KILL_AT="0", SOW_TEST_CROSSINGS=str(crossings))
     count = len(crossings.read_text().splitlines())
@@ -135,7 +135,7 @@ def test_an_update_that_was_killed_can_be_repeated(bare_repo: Repo, remote: Remo
 
 
 def test_without_git(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """Where git is missing that is reported, and nothing is changed."""
+    """Without git the error says so, and nothing is changed."""
     before = bare_repo.snapshot()
     (tmp_path / "empty").mkdir()
     result = bare_repo.sow("sinks", "install", remote.url, "api", PATH=str(tmp_path / "empty"))

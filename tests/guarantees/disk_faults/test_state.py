@@ -38,7 +38,7 @@ COMMANDS = (
 
 
 def complaint_about(act: Act, tree: Tree, disk: Counting, reason: str = "") -> str:
-    """Run the act: nothing is wrong if it is done, or if it says clearly what the machine said, and where."""
+    """Runs the act; returns an error unless it succeeded, or named the system's error and the path."""
     try:
         act.run(home_at(tree.root, disk))
     except SowError as error:
@@ -51,7 +51,7 @@ def complaint_about(act: Act, tree: Tree, disk: Counting, reason: str = "") -> s
 
 @few_of("name", ACTS, 3)
 def test_every_error_at_every_call(repo: Repo, name: str) -> None:
-    """Whatever error the system reports at whatever call, it is told with its place, and no file is half changed."""
+    """Any error of the system at any call is reported with its path, and no file is half changed."""
     act, tree = ACTS[name], Tree(str(repo.root))
     act.before(home_at(tree.root))
     tree.save()
@@ -68,7 +68,7 @@ def test_every_error_at_every_call(repo: Repo, name: str) -> None:
 
 
 def within_limits(root: str, kind: str, *limits: str) -> list[str]:
-    """Run every act in children that may have only so much of something, and tell what is wrong then."""
+    """Runs every act in children with a limit of a resource; returns what is wrong."""
     start, wrong = Tree(root), []
     start.save()
     for act in ACTS.values():
@@ -85,7 +85,7 @@ def within_limits(root: str, kind: str, *limits: str) -> list[str]:
 
 
 def limited(act: Act, tree: Tree, kind: str, limit: int) -> str:
-    """What is wrong with the act where there is a limit; for handles it is how many are left."""
+    """Returns what is wrong with the act under a limit; for handles the limit is how many are left."""
     reader, writer = os.pipe()
     value = limit + (writer if kind == "NOFILE" else 0)
 
@@ -102,13 +102,13 @@ def limited(act: Act, tree: Tree, kind: str, limit: int) -> str:
 
 @few_of(("kind", "limits"), [("NOFILE", range(1, 6)), ("FSIZE", (0, 1, 100, 500))], 1)
 def test_real_limits(repo: Repo, kind: str, limits: Sequence[int]) -> None:
-    """With too few handles, or with files that may not grow, the error is clear and no file is half changed."""
+    """With too few handles, or with files that cannot grow, the error is clear and no file is half changed."""
     assert in_fresh_process(within_limits, repo.root, kind, *map(str, limits)) == []
 
 
 @contextlib.contextmanager
 def full(place: str) -> Iterator[None]:
-    """Not one block of the disk is free."""
+    """Fills the disk completely."""
     with contextlib.suppress(OSError), open(f"{place}/filler", "wb", buffering=0) as filler:
         while filler.write(b"x" * 4096):
             pass
@@ -118,7 +118,7 @@ def full(place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def read_only(place: str) -> Iterator[None]:
-    """The disk takes no change."""
+    """Makes the disk read-only."""
     subprocess.run(["mount", "-o", "remount,ro", place], check=True)
     yield
     subprocess.run(["mount", "-o", "remount,rw", place], check=True)
@@ -126,7 +126,7 @@ def read_only(place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def small_files(place: str) -> Iterator[None]:
-    """No file may grow, in this process and all that it starts."""
+    """Lets no file grow, in this process and its children."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     yield
@@ -135,7 +135,7 @@ def small_files(place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def no_permission(place: str) -> Iterator[None]:
-    """No folder and no file may be written to."""
+    """Takes the write permission from every folder and file."""
     paths = [place, *(str(path) for path in Path(place).rglob("*"))]
     modes = {path: os.stat(path).st_mode for path in paths}
     for path, mode in modes.items():
@@ -161,7 +161,7 @@ def works(*command: str) -> bool:
 
 
 def prefix_for(means: str, folder: Path) -> list[str] | None:
-    """What to start a process with so that it may mount a disk, or that permissions bind it; None if nothing does."""
+    """Returns a prefix that lets a process mount a disk, or makes permissions count; None if there is none."""
     if means in MOUNTED:
         mounting = ("mount", "-t", "tmpfs", "none", str(folder))
         return next((private_mount for private_mount in PRIVATE_MOUNTS if works(*private_mount, *mounting)), None)
@@ -171,7 +171,7 @@ def prefix_for(means: str, folder: Path) -> list[str] | None:
 
 
 def starve(root: str, means: str) -> dict[str, Any]:
-    """Call sow where nothing can be written and then where it can again; what it said, and what was changed."""
+    """Calls sow where nothing can be written, and then where it can; returns the output and the changes."""
     place, tree = f"{root}.place", Tree(f"{root}.place")
     os.mkdir(place)
     if means in MOUNTED:
@@ -198,7 +198,7 @@ def call(place: str, words: tuple[str, ...]) -> tuple[int, str]:
 
 @few_of("means", MEANS, 1)
 def test_real_disk(task_repo: Repo, tmp_path: Path, means: str) -> None:
-    """Where nothing can be written every command says so and where, changes no state, and works again afterwards."""
+    """If nothing can be written every command says so with the path, changes no state, and works again afterwards."""
     prefix = prefix_for(means, tmp_path)
     means = "small_files" if prefix is None else means  # which every machine can do
     seen = in_fresh_process(starve, task_repo.root, means, prefix=prefix or [])

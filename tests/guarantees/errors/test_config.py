@@ -129,7 +129,7 @@ class User:
         self.file.parent.mkdir(parents=True)
 
     def state(self) -> dict[str, bytes | str]:
-        """Everything in the home and below .sow."""
+        """Returns everything in the home and below .sow."""
         result: dict[str, bytes | str] = dict(self.repo.snapshot())
         for folder, folders, names in os.walk(self.home):
             for name in (*folders, *names):
@@ -138,7 +138,7 @@ class User:
         return result
 
     def refused(self, *arguments: str, code: int, says: str, **environment: str) -> None:
-        """The call fails as it should, and everything is as it was."""
+        """Checks that the call fails with the right code, and changes nothing."""
         before = self.state()
         result = self.repo.sow(*arguments, **environment)
         assert result.code == code, result
@@ -161,7 +161,7 @@ def user(task_repo: Any) -> User:
 )
 @few_of("case", BROKEN, 6)
 def test_a_broken_file(user: User, case: str, words: tuple[str, ...]):
-    """A file that cannot be read as settings stops every command that needs them, with the file and the place."""
+    """An unreadable file of settings stops every command that needs it, with the path and the line."""
     content, says = BROKEN[case]
     user.file.write_bytes(content if isinstance(content, bytes) else content.encode())
     user.refused(*words, code=2, says=says)
@@ -169,8 +169,8 @@ def test_a_broken_file(user: User, case: str, words: tuple[str, ...]):
 
 
 @pytest.mark.parametrize("case", UNUSABLE)
-def test_settings_that_cannot_be_used(user: User, case: str):
-    """What the schema cannot see is refused by the check and by a spawn, before the first state is written."""
+def test_unusable_settings(user: User, case: str):
+    """Mistakes that the schema cannot see are refused by the check and by a spawn, before the first write."""
     text, says = UNUSABLE[case]
     user.file.write_text(text)
     user.refused("config", "validate", code=2, says=says)
@@ -180,7 +180,7 @@ def test_settings_that_cannot_be_used(user: User, case: str):
 
 
 def install(user: User, name: str) -> str:
-    """Put a program on PATH; returns that PATH."""
+    """Makes a program on PATH; returns that PATH."""
     path = user.home / "bin" / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("#!/bin/sh\nexit 0\n")
@@ -263,14 +263,14 @@ CALLS: dict[str, tuple[str, Callable[[User], None], dict[str, str], int, str]] =
 
 @few_of("case", CALLS, 6)
 def test_a_call_that_cannot_work(user: User, case: str):
-    """A wrong call, a strange home or a strange environment is an error with the next step, and changes nothing."""
+    """A wrong call, a strange home or a strange environment is an error with a hint, and changes nothing."""
     text, prepare, environment, code, says = CALLS[case]
     prepare(user)
     user.refused(*text.split(), code=code, says=says, **environment)
 
 
-def test_a_missing_program_is_told_before_the_first_write(user: User):
-    """The program of the role's own executor is looked for before the task is touched; a fallback is no substitute."""
+def test_a_missing_program_is_reported_first(user: User):
+    """The program of the role's own executor is looked for before the task changes; a fallback does not replace it."""
     path = install(user, "claude")
     user.file.write_text("agents: {default: amp, fallbacks: {implementer: [claude-code]}}\n")
     user.refused(*SPAWN.split(), code=2, says="executor binary not found: amp (for role implementer)", PATH=path)

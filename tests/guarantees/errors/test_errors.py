@@ -16,7 +16,7 @@ WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 
 
 def check(result: Result, code: int, mention: str) -> None:
-    """One `error:` line that names the place or the value, one `hint:` line, and nothing else that starts a line."""
+    """Checks that there is one `error:` line with the place or the value, one `hint:` line, and no other such line."""
     assert result.code == code, result
     assert result.out == ""
     lines = result.err.splitlines()
@@ -432,15 +432,15 @@ def title(words: tuple[str | bytes, ...]) -> str:
 
 
 @pytest.mark.parametrize(("words", "mention"), CALLS, ids=[title(words) for words, _ in CALLS])
-def test_bad_words(busy: Repo, words: tuple[str | bytes, ...], mention: str):
-    """A call that cannot be meant is refused with exit 2, the value that is wrong, and what would be right."""
+def test_bad_arguments(busy: Repo, words: tuple[str | bytes, ...], mention: str):
+    """An invalid call is refused with exit 2, the wrong value, and what would be right."""
     before, commits = busy.snapshot(), (busy.root / ".git/logs/HEAD").read_text()
     check(busy.sow(*words), 2, mention)
     assert busy.snapshot() == before
     assert (busy.root / ".git/logs/HEAD").read_text() == commits
 
 
-def test_there_are_a_hundred(busy: Repo):
+def test_the_table_has_a_hundred_calls(busy: Repo):
     """The table has more than a hundred different calls."""
     assert len({words for words, _ in CALLS}) == len(CALLS) > 100
 
@@ -473,15 +473,15 @@ MARKS: list[tuple[dict[str, str], tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("marks", "words", "mention"), MARKS, ids=[title(words) for _, words, _ in MARKS])
-def test_bad_surroundings(busy: Repo, marks: dict[str, str], words: tuple[str, ...], mention: str):
-    """A variable that is wrong, or a right that is missing, is refused in the same form."""
+def test_a_bad_environment(busy: Repo, marks: dict[str, str], words: tuple[str, ...], mention: str):
+    """A wrong variable, or a missing permission, is refused in the same form."""
     before = busy.snapshot()
     check(busy.sow(*words, **marks), 2, mention)
     assert busy.snapshot() == before
 
 
 def spoil(name: str, old: str, new: str) -> Callable[[Repo], None]:
-    """Change a text in a file of the project."""
+    """Changes a text in a file of the project."""
 
     def change(repo: Repo) -> None:
         path = repo.project / name
@@ -493,7 +493,7 @@ def spoil(name: str, old: str, new: str) -> Callable[[Repo], None]:
 
 
 def put(name: str, data: bytes) -> Callable[[Repo], None]:
-    """Put other bytes into a file of the project."""
+    """Puts other bytes into a file of the project."""
     return lambda repo: (repo.project / name).write_bytes(data) and None
 
 
@@ -552,7 +552,7 @@ FILES: dict[str, tuple[Callable[[Repo], None], tuple[str, ...], str]] = {
 
 @pytest.mark.parametrize("what", FILES)
 def test_bad_files(task_repo: Repo, what: str):
-    """A file that is not what it should be is named with the place in it, and is left as it is."""
+    """An invalid file is named with the line, and stays as it is."""
     damage, arguments, mention = FILES[what]
     damage(task_repo)
     before = task_repo.snapshot()
@@ -579,8 +579,8 @@ MACHINE: dict[str, tuple[Callable[[Repo], None], tuple[str, ...], dict[str, str]
 
 
 @pytest.mark.parametrize("what", MACHINE)
-def test_trouble_with_the_machine(repo: Repo, what: str):
-    """When the machine says no, the exit code is 1, and the error says what it said and where."""
+def test_errors_of_the_machine(repo: Repo, what: str):
+    """For an error of the system the exit code is 1, and the error has its text and the path."""
     prepare, arguments, environment, mention = MACHINE[what]
     prepare(repo)
     before = repo.snapshot()
@@ -597,15 +597,15 @@ def claimed(task_repo: Repo) -> Iterator[Repo]:
 
 
 @pytest.mark.parametrize("words", [("cleanup", "--yes"), ("project", "delete", "--yes")])
-def test_waiting_for_somebody(claimed: Repo, words: tuple[str, ...]):
-    """What another process has claimed is left alone with exit 4, and the error names the holder."""
+def test_waiting_for_a_claim(claimed: Repo, words: tuple[str, ...]):
+    """A claimed project stays as it is with exit 4, and the error names the holder."""
     before = claimed.snapshot()
     check(claimed.sow(*words), 4, "project is claimed by pid ")
     assert claimed.snapshot() == before
 
 
 def half_merged(repo: Repo) -> None:
-    """A merge that waits for its commit, in which git commits no part of the tree."""
+    """A merge without its commit, during which git commits no part of the tree."""
     for branch in ("one", "two"):
         repo.git("switch", "-q", "-c", branch, "main")
         (repo.root / "file").write_text(branch)
@@ -617,15 +617,15 @@ def half_merged(repo: Repo) -> None:
 
 
 def test_waiting_for_a_merge(repo: Repo):
-    """While git waits for the commit of a merge, the project is not saved into it."""
+    """During a merge without its commit the project is not saved into it."""
     half_merged(repo)
     before, head = repo.snapshot(), repo.git("rev-parse", "HEAD")
     check(repo.sow("project", "save"), 4, "a merge is under way")
     assert (repo.snapshot(), repo.git("rev-parse", "HEAD")) == (before, head)
 
 
-def test_waiting_for_a_word(task_repo: Repo):
-    """A migration that nobody can confirm waits with exit 4, after it has shown what it would do."""
+def test_waiting_for_consent(task_repo: Repo):
+    """A migration without a terminal waits with exit 4, after it has shown its changes."""
     spoil(TASK, '"1.2.0"', '"0.9.0"')(task_repo)
     spoil(TASK, "assigned_agent", "assignee")(task_repo)
     spoil(TASK, "  priority: medium\n", "")(task_repo)
@@ -651,6 +651,6 @@ def test_a_traceback_on_request(busy: Repo, words: tuple[str, ...]):
 
 @pytest.mark.parametrize("words", [("status", "--json"), ("task", "show", "999", "--json"), ("inbox", "--json")])
 def test_an_error_is_no_json(busy: Repo, words: tuple[str, ...]):
-    """With --json an error leaves stdout empty, so that no program takes half a document for a whole one."""
+    """With --json an error leaves stdout empty."""
     result = busy.sow(*words, SOW_ROOT="/nonexistent")
     check(result, 2, "/nonexistent")

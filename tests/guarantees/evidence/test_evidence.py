@@ -19,12 +19,12 @@ OFF = ("--review", "off", "--retries", "0", "--yes")
 
 @pytest.fixture(autouse=True)
 def _baseline(plan_repo: PlanRepo) -> None:
-    """Every list runs on the base commit first, as it does for users."""
+    """Every list runs on the base commit first, as for users."""
     plan_repo.configure(run={"baseline": "on"})
 
 
 def commit(plan_repo: PlanRepo, **files: str) -> None:
-    """Files that the user committed before the run."""
+    """Commits files of the user before the run."""
     for name, text in files.items():
         path = plan_repo.repo.root / name.replace("__", "/").replace("_dot_", ".")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,8 +44,8 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("script", HIDDEN.values(), ids=HIDDEN)
-def test_a_file_outside_of_the_commit_proves_nothing(plan_repo: PlanRepo, script: str) -> None:
-    """A check that passes only with a file that is not in the commit fails (F12, F13, F35)."""
+def test_a_file_outside_the_commit_proves_nothing(plan_repo: PlanRepo, script: str) -> None:
+    """A check that passes only with an uncommitted file fails (F12, F13, F35)."""
     commit(plan_repo, _dot_gitignore="*.log\n")
     plan_repo.act("implementer", f"{script}echo work > work.txt\n")
     plan_repo.plan({"test_commands": ["grep -rq yes secret.log hidden.txt build.log"]})
@@ -57,7 +57,7 @@ def test_a_file_outside_of_the_commit_proves_nothing(plan_repo: PlanRepo, script
 
 @pytest.mark.full
 def test_a_file_that_a_worker_hides_from_git_is_collected(plan_repo: PlanRepo) -> None:
-    """A worker that adds a file to .git/info/exclude does not hide it: the checks and the branch have it (F13)."""
+    """A file that a worker adds to .git/info/exclude is in the checks and on the branch (F13)."""
     hide = 'echo hidden.txt >> "$(git rev-parse --git-common-dir)/info/exclude"'
     plan_repo.act("implementer", f"{hide}\necho yes > hidden.txt\n")
     plan_repo.plan({"test_commands": ["grep -q yes hidden.txt"]})
@@ -67,8 +67,8 @@ def test_a_file_that_a_worker_hides_from_git_is_collected(plan_repo: PlanRepo) -
 
 
 @pytest.mark.full
-def test_evidence_says_what_it_belongs_to(plan_repo: PlanRepo) -> None:
-    """Every piece names the collected tree, the whole list, the setup, the environment and its scope."""
+def test_evidence_names_what_it_belongs_to(plan_repo: PlanRepo) -> None:
+    """Every piece has the collected tree, the whole list, the setup, the environment and its scope."""
     plan_repo.plan({"test_commands": ["test -f part_010.txt", "test -s part_010.txt"]})
     assert plan_repo.run().code == 0
     task = plan_repo.task("010")
@@ -81,15 +81,15 @@ def test_evidence_says_what_it_belongs_to(plan_repo: PlanRepo) -> None:
 
 
 def test_a_check_cannot_rewrite_the_files_of_the_next(plan_repo: PlanRepo) -> None:
-    """Tracked files are as in the commit before every command of a list, and what a command built stays (F35)."""
+    """Tracked files are as in the commit before every command of a list, and built files stay (F35)."""
     commit(plan_repo, value_dot_txt="wrong\n", tool_dot_sh="echo right > value.txt\necho made > built.txt\n")
     plan_repo.plan({"test_commands": ["sh tool.sh", "test -f built.txt", "grep -q right value.txt"]})
     assert plan_repo.run(*OFF).code == 4
     assert results(plan_repo) == [True, True, False]
 
 
-def test_a_build_of_one_list_is_not_there_for_the_next(plan_repo: PlanRepo) -> None:
-    """What the checks of one task built is gone before those of another task run in the same slot."""
+def test_a_build_of_one_list_is_gone_for_the_next(plan_repo: PlanRepo) -> None:
+    """Files that the checks of one task built are gone before those of another run in the same slot."""
     plan_repo.configure(checks={"parallel": 1})
     plan_repo.plan(
         {"test_commands": ["touch built.txt"]}, {"depends_on": [1], "test_commands": ["test ! -e built.txt"]}
@@ -110,7 +110,7 @@ def test_an_equal_size_and_time_do_not_hide_a_change(plan_repo: PlanRepo) -> Non
 
 @pytest.mark.full
 def test_a_stale_compiled_file_is_not_used(plan_repo: PlanRepo) -> None:
-    """A .pyc that fits its source by size and time, and has other code, changes nothing in the next list."""
+    """A .pyc with the size and time of its source and other code changes nothing in the next list."""
     plan_repo.configure(checks={"parallel": 1})
     trick = (
         "import os, py_compile\n"
@@ -158,12 +158,12 @@ def test_a_daemon_of_the_worker_changes_nothing(plan_repo: PlanRepo) -> None:
 
 
 def planted(plan_repo: PlanRepo) -> Path:
-    """Git's record of the first slot."""
+    """Returns git's record of the first slot."""
     return plan_repo.repo.root / ".git/worktrees/slot-1"
 
 
 @pytest.mark.full
-def test_state_planted_in_a_slot_does_not_matter(plan_repo: PlanRepo) -> None:
+def test_changes_in_a_slot_do_not_matter(plan_repo: PlanRepo) -> None:
     """A worker that edits a slot's files, its index and git's record of it changes no later result."""
     plan_repo.configure(checks={"parallel": 1})
     slot, record = plan_repo.repo.root / ".sow/local/worktrees/slot-1", planted(plan_repo)
@@ -186,7 +186,7 @@ def test_state_planted_in_a_slot_does_not_matter(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_slot_looks_clean_to_git(plan_repo: PlanRepo) -> None:
+def test_a_slot_is_clean_for_git(plan_repo: PlanRepo) -> None:
     """A check that asks git sees the collected commit and no change."""
     commit(plan_repo, value_dot_txt="one\n")
     clean = 'test -z "$(git status --porcelain)"'
@@ -196,7 +196,7 @@ def test_a_slot_looks_clean_to_git(plan_repo: PlanRepo) -> None:
 
 
 def setup(plan_repo: PlanRepo, *commands: list[str], **options: Any) -> Path:
-    """Setup commands that also write down each run of theirs; returns that file."""
+    """Returns a file to which the setup commands write each of their runs."""
     ledger = plan_repo.folder / "ledger"
     note = ["sh", "-c", f"echo run >> {ledger}"]
     plan_repo.configure(worktree={"setup": [*commands, note]}, checks={"parallel": 1}, **options)
@@ -209,7 +209,7 @@ def slot_runs(ledger: Path) -> int:
 
 @pytest.mark.full
 def test_a_setup_runs_once_for_equal_manifests(plan_repo: PlanRepo) -> None:
-    """A slot that has the setup of a tree keeps its outputs; changed manifests remove them and run it again."""
+    """A slot with the setup of a tree keeps its outputs; changed manifests remove them and run it again."""
     rewrite = "case $PWD in *slot-*) echo x >> package.json;; esac"  # as some tools do with their lock file
     make = ["sh", "-c", f"mkdir -p env && cp package.json env/made; {rewrite}"]
     ledger = setup(plan_repo, make)
@@ -226,7 +226,7 @@ def test_a_setup_runs_once_for_equal_manifests(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_each_list_of_the_final_checks_has_a_fresh_setup(plan_repo: PlanRepo) -> None:
-    """A list that passes only with what an earlier list left in a setup's output fails on the final tree."""
+    """A list that passes only with changes of an earlier list to the setup fails on the final tree."""
     setup(plan_repo, ["mkdir", "-p", "env"])
     commit(plan_repo, _dot_gitignore="env/\n")
     plan_repo.plan(
@@ -241,7 +241,7 @@ def test_each_list_of_the_final_checks_has_a_fresh_setup(plan_repo: PlanRepo) ->
 
 
 @pytest.mark.full
-def test_a_setup_that_fails_is_a_question(plan_repo: PlanRepo) -> None:
+def test_a_failed_setup_is_a_question(plan_repo: PlanRepo) -> None:
     """No worker can repair the machine: a failed setup of a slot waits for a person, and nothing is RED."""
     only_slots = "case $PWD in *slot-*) echo no network; exit 3;; esac"
     setup(plan_repo, ["sh", "-c", only_slots])
@@ -259,7 +259,7 @@ def test_a_setup_that_fails_is_a_question(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_ctrl_c_during_a_setup_is_no_question(plan_repo: PlanRepo) -> None:
-    """The setup of a worktree that Ctrl-C cut off runs again with the next call."""
+    """The setup of a worktree that Ctrl-C interrupted runs again with the next call."""
     begun, go = plan_repo.folder / "begun", plan_repo.folder / "go"
     setup(plan_repo, ["sh", "-c", f"test -e {go} || (touch {begun}; sleep 300)"])
     plan_repo.plan("First")
@@ -289,7 +289,7 @@ def test_copies_and_links_are_new_for_every_list(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.parametrize("command", ["no-such-program --check", "sh -c 'no-such-program'"])
 def test_a_missing_program_is_a_question(plan_repo: PlanRepo, command: str) -> None:
-    """Exit 127 is no result of the work: the question names the command and the program, and nothing is RED."""
+    """Exit 127 says nothing about the work: the question names the command and the program, and nothing is RED."""
     plan_repo.plan({"test_commands": [command]})
     result = plan_repo.run(*OFF)
     assert result.code == 4, result
@@ -311,8 +311,8 @@ SCRIPTS = {
 
 
 @few_of(("command", "script"), SCRIPTS.values(), 1, ids=SCRIPTS)
-def test_what_the_task_makes_is_missing_on_the_base_only(plan_repo: PlanRepo, command: str, script: str) -> None:
-    """A check that exits with 127 on the base commit and passes on the work is a red baseline and no question."""
+def test_a_program_of_the_work_may_be_missing_on_the_base(plan_repo: PlanRepo, command: str, script: str) -> None:
+    """A check that exits with 127 on the base commit and passes on the work is a failed baseline and no question."""
     plan_repo.act("implementer", f"{script}\n")
     plan_repo.plan({"test_commands": [command]})
     result = plan_repo.run(*OFF)
@@ -322,7 +322,7 @@ def test_what_the_task_makes_is_missing_on_the_base_only(plan_repo: PlanRepo, co
 
 
 @pytest.mark.full
-def test_a_script_that_the_worker_forgot_is_no_question_about_the_machine(plan_repo: PlanRepo) -> None:
+def test_a_missing_script_of_the_work_is_red(plan_repo: PlanRepo) -> None:
     """If the work lacks the script that the check runs, the check is RED."""
     plan_repo.plan({"test_commands": ["bash check.sh"]})
     assert plan_repo.run(*OFF).code == 4
@@ -331,8 +331,8 @@ def test_a_script_that_the_worker_forgot_is_no_question_about_the_machine(plan_r
 
 
 @pytest.mark.full
-def test_a_check_that_the_work_breaks_is_no_question_about_the_machine(plan_repo: PlanRepo) -> None:
-    """A list that passed on the base commit has all its programs: exit 127 is the fault of the work then."""
+def test_a_program_that_the_work_removed_is_red(plan_repo: PlanRepo) -> None:
+    """A list that passed on the base commit has all its programs: exit 127 is then the fault of the work."""
     commit(plan_repo, run_dot_sh="true\n")
     plan_repo.act("implementer", "echo no-such-program > run.sh\n")
     plan_repo.plan({"test_commands": ["sh run.sh"]})
@@ -342,7 +342,7 @@ def test_a_check_that_the_work_breaks_is_no_question_about_the_machine(plan_repo
 
 @pytest.mark.full
 def test_a_list_runs_on_the_base_again_after_the_answer(plan_repo: PlanRepo) -> None:
-    """A program that the user installed gives the base commit its result too."""
+    """A program that the user installed gives the base commit its result, too."""
     tool = plan_repo.folder / "bin" / "new-tool"
     tool.parent.mkdir()
     plan_repo.repo.environment["PATH"] += f":{tool.parent}"
@@ -357,8 +357,8 @@ def test_a_list_runs_on_the_base_again_after_the_answer(plan_repo: PlanRepo) -> 
 
 
 @pytest.mark.full
-def test_a_program_of_the_work_is_no_question(plan_repo: PlanRepo) -> None:
-    """A script that the task is to write is missing on the base commit, and fails there like any test."""
+def test_a_script_of_the_task_is_no_question(plan_repo: PlanRepo) -> None:
+    """A script that the task must write is missing on the base commit, and fails there like any test."""
     plan_repo.act("implementer", "printf '#!/bin/sh\\n' > run.sh\nchmod +x run.sh\n")
     plan_repo.plan({"test_commands": ["./run.sh"]})
     result = plan_repo.run(*OFF)
@@ -369,7 +369,7 @@ def test_a_program_of_the_work_is_no_question(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_each_list_runs_once_on_the_base_commit(plan_repo: PlanRepo) -> None:
-    """Equal lists share one baseline, a red one changes no verdict, and the report says which were red before."""
+    """Equal lists share one baseline, a failed one changes no verdict, and the report names the failed lists."""
     commit(plan_repo, here_dot_txt="x\n")
     new = "test -f part_010.txt"
     plan_repo.plan(
@@ -385,7 +385,7 @@ def test_each_list_runs_once_on_the_base_commit(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_ctrl_c_during_a_baseline_ends_the_run(plan_repo: PlanRepo) -> None:
-    """A baseline that Ctrl-C cut off has no result, nothing else begins, and the same command continues."""
+    """A baseline that Ctrl-C interrupted has no result, nothing else begins, and the same command continues."""
     begun, go = plan_repo.folder / "begun", plan_repo.folder / "go"
     plan_repo.plan({"test_commands": [f"test -e {go} || (touch {begun}; sleep 300)"]})
     run = plan_repo.start("--yes", "--review", "off")
@@ -402,7 +402,7 @@ def test_ctrl_c_during_a_baseline_ends_the_run(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_no_baseline_where_it_is_off(plan_repo: PlanRepo) -> None:
+def test_baseline_off_runs_nothing_on_the_base(plan_repo: PlanRepo) -> None:
     """With `--baseline off` nothing runs on the base commit."""
     plan_repo.plan({"test_commands": ["test -f part_010.txt"]})
     assert plan_repo.run("--baseline", "off").code == 0
@@ -419,7 +419,7 @@ def test_tasks_without_checks_use_no_slot(plan_repo: PlanRepo) -> None:
 
 
 def test_a_shared_folder_belongs_to_no_commit(plan_repo: PlanRepo) -> None:
-    """Without isolation evidence has no tree and says that its scope is the folder, and so does `task show`."""
+    """Without isolation evidence has no tree, and its scope is the folder, also in `task show`."""
     plan_repo.plan({"test_commands": ["test -f part_010.txt"]})
     result = plan_repo.run("--isolation", "none")
     assert result.code == 0, result
@@ -431,8 +431,8 @@ def test_a_shared_folder_belongs_to_no_commit(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_lists_run_side_by_side(plan_repo: PlanRepo) -> None:
-    """Two lists run at once in two slots, and a third one waits for its turn."""
+def test_lists_run_in_parallel(plan_repo: PlanRepo) -> None:
+    """Two lists run at once in two slots, and a third one waits."""
     there = f"[ -e {plan_repo.folder}/$OTHER ] && exit 0"
     meet = f"touch {plan_repo.folder}/$ME; for i in $(seq 600); do {there}; sleep 0.1; done; exit 1"
     commit(plan_repo, meet_dot_sh=meet)
@@ -448,8 +448,8 @@ def test_lists_run_side_by_side(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_killed_list_is_run_again(plan_repo: PlanRepo) -> None:
-    """After kill -9 during a list there is no half evidence; the next run uses the same slot and runs all of it."""
+def test_a_killed_list_is_repeated(plan_repo: PlanRepo) -> None:
+    """After kill -9 during a list there is no partial evidence; the next run uses the same slot and runs all of it."""
     begun = plan_repo.folder / "begun"
     wait = f"test -e {plan_repo.folder}/go || (touch {begun}; sleep 300)"
     plan_repo.plan({"test_commands": ["touch first.txt", wait, "test -e first.txt"]})
@@ -482,7 +482,7 @@ sys.stdin.read()
 
 @pytest.mark.full
 def test_two_processes_never_share_a_slot(plan_repo: PlanRepo) -> None:
-    """A slot that another sow holds is passed over, and it is free again when that process was killed."""
+    """A slot that another sow holds is skipped, and it is free again when that process was killed."""
     plan_repo.plan({"test_commands": ["sh -c 'basename $PWD > name.txt; cat name.txt'"]})
     head = plan_repo.repo.git("rev-parse", "HEAD").strip()
     assert plan_repo.run("--yes").code == 0
@@ -503,8 +503,8 @@ def test_two_processes_never_share_a_slot(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_whole_lists_are_reused_or_none(plan_repo: PlanRepo) -> None:
-    """At a merge without other work a list is not run again; a list with one changed part is run as a whole."""
+def test_only_whole_lists_are_reused(plan_repo: PlanRepo) -> None:
+    """At a merge without other work a list is not run again; a list with one changed part runs as a whole."""
     ledger = plan_repo.folder / "ran"
     plan_repo.plan({"test_commands": [f"sh -c 'echo one >> {ledger}'", f"sh -c 'echo two >> {ledger}'"]})
     assert plan_repo.run(*OFF, "--baseline", "off").code == 0
@@ -514,8 +514,8 @@ def test_whole_lists_are_reused_or_none(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_slots_are_removed_with_what_runs_left(plan_repo: PlanRepo) -> None:
-    """`sow salvage prune` removes the slots that nobody uses."""
+def test_prune_removes_slots(plan_repo: PlanRepo) -> None:
+    """`sow salvage prune` removes unused slots."""
     plan_repo.plan({"test_commands": ["true"]})
     assert plan_repo.run().code == 0
     assert "slot-1" in plan_repo.worktrees() | {
@@ -527,7 +527,7 @@ def test_slots_are_removed_with_what_runs_left(plan_repo: PlanRepo) -> None:
     assert plan_repo.run().code == 0
 
 
-def test_the_report_says_first_what_is_the_matter_with_red_baselines(plan_repo: PlanRepo) -> None:
+def test_the_report_begins_with_the_count_of_failed_baselines(plan_repo: PlanRepo) -> None:
     """A terminal cuts a long remark, so the count and the meaning come before the commands."""
     plan_repo.plan(*({"name": name, "test_commands": [f"test -f {name}.txt"]} for name in ("left", "right")))
     assert plan_repo.run(*OFF).code == 4

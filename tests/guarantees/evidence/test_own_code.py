@@ -19,7 +19,7 @@ INSTALLS = ("install_by_path", "install_by_finder", "install_by_egg_link", "inst
 
 
 def run(plan_repo: PlanRepo, check: str, work: str, *arguments: str) -> tuple[int, dict]:
-    """Run a plan of one task; returns the exit code and the task."""
+    """Runs a plan of one task; returns the exit code and the task."""
     plan_repo.act("implementer", work)
     plan_repo.plan({"test_commands": [check]})
     result = plan_repo.run("--review", "off", "--retries", "0", *arguments)
@@ -32,7 +32,7 @@ def is_green(task: dict) -> bool:
 
 @few_of("source", ["src", "."], 1)
 def test_a_broken_import_of_an_installed_library(plan_repo: PlanRepo, source: str) -> None:
-    """A library that is installed in place is broken by a task: its check fails, with a setup of its own (D1)."""
+    """A task breaks a library that is installed in place: its check fails, with a setup of its own (D1)."""
     library = Library(plan_repo, source=source)
     library.install_by_path()
     code, task = run(plan_repo, CHECK, f"echo 'raise ImportError(1)' > {library.code}\n", "--yes")
@@ -44,7 +44,7 @@ def test_a_broken_import_of_an_installed_library(plan_repo: PlanRepo, source: st
 @pytest.mark.full
 @few_of("source", ["src", "."], 1)
 def test_correct_work_on_an_installed_library(plan_repo: PlanRepo, source: str) -> None:
-    """New code that only the task's checkout has is found by its check, and the user's environment stays as it is."""
+    """A check finds new code of the task's checkout, and the user's environment stays as it is."""
     library = Library(plan_repo, source=source)
     library.install_by_path()
     before = sorted(library.venv.rglob("*"))
@@ -56,7 +56,7 @@ def test_correct_work_on_an_installed_library(plan_repo: PlanRepo, source: str) 
 
 @pytest.mark.parametrize("install", INSTALLS)
 def test_imports_from_outside_are_a_question(plan_repo: PlanRepo, install: str) -> None:
-    """Without a setup, a record that leads to the user's checkout stops the run before its first worker."""
+    """Without a setup, an installed record of the user's checkout stops the run before its first worker."""
     library = Library(plan_repo)
     getattr(library, install)()
     plan_repo.configure(worktree={"setup": []})
@@ -70,7 +70,7 @@ def test_imports_from_outside_are_a_question(plan_repo: PlanRepo, install: str) 
 
 
 @few_of("install", ["install_by_path", "install_by_finder", "install_by_egg_link"], 1)
-def test_an_accepted_doubt_is_yellow_at_best(plan_repo: PlanRepo, install: str) -> None:
+def test_accepted_imports_are_yellow_at_best(plan_repo: PlanRepo, install: str) -> None:
     """With the user's acceptance correct work is YELLOW, also after a GREEN review."""
     library = Library(plan_repo)
     getattr(library, install)()
@@ -86,7 +86,7 @@ def test_an_accepted_doubt_is_yellow_at_best(plan_repo: PlanRepo, install: str) 
 
 
 @pytest.mark.full
-def test_an_acceptance_covers_imports_that_the_work_brings(plan_repo: PlanRepo) -> None:
+def test_an_acceptance_covers_imports_of_the_work(plan_repo: PlanRepo) -> None:
     """If HEAD has a setup of its own and the work removes it, the acceptance holds, and the result is YELLOW."""
     library = Library(plan_repo)
     library.install_by_path()
@@ -100,7 +100,7 @@ def test_an_acceptance_covers_imports_that_the_work_brings(plan_repo: PlanRepo) 
 
 
 @pytest.mark.full
-def test_an_acceptance_that_is_not_needed_changes_nothing(plan_repo: PlanRepo) -> None:
+def test_an_unneeded_acceptance_changes_nothing(plan_repo: PlanRepo) -> None:
     """If the checks import their own code, the result is GREEN, with the environment of a run without acceptance."""
     library = Library(plan_repo)
     library.install_by_path()
@@ -113,7 +113,7 @@ def test_an_acceptance_that_is_not_needed_changes_nothing(plan_repo: PlanRepo) -
 
 
 @few_of("install", ["install_by_path", "install_by_finder", "install_by_egg_link"], 2)
-def test_broken_work_with_an_accepted_doubt(plan_repo: PlanRepo, install: str) -> None:
+def test_broken_work_with_accepted_imports(plan_repo: PlanRepo, install: str) -> None:
     """With the user's acceptance a broken import still fails its check: the code of the checkout comes first."""
     library = Library(plan_repo)
     getattr(library, install)()
@@ -124,8 +124,8 @@ def test_broken_work_with_an_accepted_doubt(plan_repo: PlanRepo, install: str) -
 
 
 @pytest.mark.full
-def test_an_environment_outside_of_the_checkout(plan_repo: PlanRepo, tmp_path: Path) -> None:
-    """A library that is installed into an environment elsewhere gets an environment of its own as well."""
+def test_an_environment_outside_the_checkout(plan_repo: PlanRepo, tmp_path: Path) -> None:
+    """A library in an environment elsewhere gets an environment of its own as well."""
     library = Library(plan_repo, venv=tmp_path / "envs/lib")
     library.install_by_path()
     code, task = run(plan_repo, CHECK, f"echo 'raise ImportError(1)' > {library.code}\n", "--yes")
@@ -136,7 +136,7 @@ def test_an_environment_outside_of_the_checkout(plan_repo: PlanRepo, tmp_path: P
 
 @pytest.mark.full
 def test_a_worker_imports_its_own_code(plan_repo: PlanRepo) -> None:
-    """The programs that a worker starts import the code of its worktree."""
+    """Programs of a worker import the code of its worktree."""
     library = Library(plan_repo)
     library.install_by_path()
     result = plan_repo.folder / "found"
@@ -148,7 +148,7 @@ def test_a_worker_imports_its_own_code(plan_repo: PlanRepo) -> None:
 
 
 def test_paths_of_the_users_shell_are_mapped(plan_repo: PlanRepo) -> None:
-    """PYTHONPATH of the user's checkout leads a check to its own code, without any setup."""
+    """With PYTHONPATH of the user's checkout a check finds its own code, without any setup."""
     commit(plan_repo, {"src/lib/__init__.py": "VALUE = 1\n"})
     plan_repo.repo.environment["PYTHONPATH"] = f"{plan_repo.repo.root}/src"
     check = 'python3 -c "import lib; assert lib.VALUE == 2"'
@@ -169,7 +169,7 @@ def test_a_tool_of_the_users_environment_is_not_used(plan_repo: PlanRepo) -> Non
 @pytest.mark.full
 @node
 def test_a_broken_workspace_package(plan_repo: PlanRepo) -> None:
-    """A package of the repository that node_modules links to is broken by a task: its check fails."""
+    """A task breaks a package that node_modules links to: its check fails."""
     workspace(plan_repo, lock=True)
     code, task = run(plan_repo, "node check.js", "echo 'throw 1' > packages/part/index.js\n", "--yes")
     assert (code, is_green(task)) == (4, False)
@@ -178,7 +178,7 @@ def test_a_broken_workspace_package(plan_repo: PlanRepo) -> None:
 @pytest.mark.full
 @node
 def test_correct_work_on_a_workspace_package(plan_repo: PlanRepo) -> None:
-    """A check finds the new code of a package that is linked, in the task's own checkout."""
+    """A check finds the new code of a linked package in the task's own checkout."""
     workspace(plan_repo, lock=True)
     check = "node -e \"if (require('@own/part').more() !== 7) process.exit(1)\""
     code, task = run(plan_repo, check, "echo 'exports.more = () => 7;' >> packages/part/index.js\n", "--yes")
@@ -196,8 +196,8 @@ def test_workspace_links_without_a_setup(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_linked_packages_of_others_are_fine(plan_repo: PlanRepo, tmp_path: Path) -> None:
-    """A package that is linked from elsewhere, and a .pth file that leads elsewhere, are no question."""
+def test_linked_packages_of_others_are_no_question(plan_repo: PlanRepo, tmp_path: Path) -> None:
+    """A package or a .pth file that leads to other code is no question."""
     library = Library(plan_repo)
     (tmp_path / "other/src").mkdir(parents=True)
     (library.site / "other.pth").write_text(f"{tmp_path}/other/src\n")

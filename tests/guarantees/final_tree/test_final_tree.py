@@ -31,7 +31,7 @@ PAIRS: dict[str, tuple[str, str, str, str]] = {
 
 
 def kept(plan_repo: PlanRepo) -> None:
-    """Files of the repository before the run."""
+    """Commits files before the run."""
     (plan_repo.repo.root / "base.txt").write_text("base\n")
     (plan_repo.repo.root / "count").write_text('test "$(ls | wc -l)" -lt 6\n')
     plan_repo.repo.git("add", "base.txt", "count")
@@ -39,7 +39,7 @@ def kept(plan_repo: PlanRepo) -> None:
 
 
 def delivered(plan_repo: PlanRepo, *commands: str) -> None:
-    """A fresh clone of the user's branch passes these commands."""
+    """Checks that a fresh clone of the user's branch passes these commands."""
     clone = plan_repo.folder / "clone"
     subprocess.run(["git", "clone", "-q", str(plan_repo.repo.root), str(clone)], check=True)
     for command in commands:
@@ -47,15 +47,15 @@ def delivered(plan_repo: PlanRepo, *commands: str) -> None:
 
 
 def after(plan_repo: PlanRepo, script: str, task: str = "010") -> str:
-    """A worker's script that waits until a task is merged, and brings that into its own branch."""
+    """Returns a worker's script that waits until a task is merged, and merges that into its own branch."""
     journal = f"{plan_repo.repo.root}/.sow/local/runs/*/journal.jsonl"
     wait = f'until grep -q \'"merged", .*"{task}"\' {journal}; do sleep 0.05; done\n'
     return f"{wait}git merge -q $(git for-each-ref --format='%(refname)' refs/heads/sow/int)\n{script}\n"
 
 
 @few_of("name", PAIRS, 1, always=["a file appears"])
-def test_the_second_breaks_the_first(plan_repo: PlanRepo, name: str) -> None:
-    """The task that broke another one's check is sent back with the output, and the fixed tree is delivered (F33)."""
+def test_a_task_that_breaks_another_check_is_sent_back(plan_repo: PlanRepo, name: str) -> None:
+    """The task that broke another one's check gets the output, and the fixed tree is delivered (F33)."""
     first, check, bad, good = PAIRS[name]
     kept(plan_repo)
     plan_repo.act("implementer-010", f"{first}\n")
@@ -83,7 +83,7 @@ BREAKS = "rm -f wanted.txt\necho more >> broken.txt"
 
 
 def breaking(plan_repo: PlanRepo, *tasks: object, words: tuple[str, ...] = ()) -> None:
-    """A first task whose check wants a file that task 020 removes on each of its turns."""
+    """A first task whose check needs a file that task 020 removes in each turn."""
     plan_repo.act("implementer-010", "touch wanted.txt\n")
     plan_repo.act("implementer-020", after(plan_repo, BREAKS))
     plan_repo.plan({"test_commands": ["test -e wanted.txt"]}, *(tasks or ("Second",)))  # type: ignore[arg-type]
@@ -93,13 +93,13 @@ def breaking(plan_repo: PlanRepo, *tasks: object, words: tuple[str, ...] = ()) -
 
 
 def answer(plan_repo: PlanRepo, words: str, code: int) -> None:
-    """Answer the open question, and run on."""
+    """Answers the open question and continues the run."""
     plan_repo.repo.ok("answer", "020", words)
     result = plan_repo.run("--yes", "--retries", "0")
     assert result.code == code, result
 
 
-def test_a_list_that_was_broken_is_checked_before_the_next_merge(plan_repo: PlanRepo) -> None:
+def test_a_broken_list_is_checked_before_the_next_merge(plan_repo: PlanRepo) -> None:
     """A task that was sent back also passes the list that it broke, before it is reviewed and merged again."""
     plan_repo.act("implementer-010", "touch wanted.txt\n")
     plan_repo.act("implementer-020-1", after(plan_repo, BREAKS))
@@ -124,8 +124,8 @@ def test_a_list_that_was_broken_is_checked_before_the_next_merge(plan_repo: Plan
 
 
 @pytest.mark.full
-def test_work_that_waits_for_a_waiver_is_merged_with_it(plan_repo: PlanRepo) -> None:
-    """If a person waives the list that the next iteration still breaks, it is merged and not lost."""
+def test_waived_work_is_merged(plan_repo: PlanRepo) -> None:
+    """If a person waives the list that the next iteration still breaks, the iteration is merged."""
     breaking(plan_repo, words=("--retries", "1"))
     answer(plan_repo, "waive", 0)
     assert plan_repo.turns("020") == 2
@@ -148,8 +148,8 @@ def test_the_same_output_of_a_broken_list_is_a_question(plan_repo: PlanRepo) -> 
 
 
 @pytest.mark.full
-def test_retries_that_are_spent_are_a_question(plan_repo: PlanRepo) -> None:
-    """Sent back as often as allowed, the run asks, shows the output and the choices, and delivers nothing."""
+def test_spent_retries_are_a_question(plan_repo: PlanRepo) -> None:
+    """After the last retry the run asks, shows the output and the choices, and delivers nothing."""
     breaking(plan_repo, words=("--retries", "1"))
     task = plan_repo.task("020")
     asked = task["question"]["text"]
@@ -170,7 +170,7 @@ def test_retries_that_are_spent_are_a_question(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_person_sends_it_back(plan_repo: PlanRepo) -> None:
+def test_the_answer_send_back(plan_repo: PlanRepo) -> None:
     """With "send back" the worker has one more turn, on the integration head, with the output."""
     breaking(plan_repo, words=("--retries", "0"))
     plan_repo.act("implementer-020-2", "ls > seen.txt\ntouch wanted.txt\n")
@@ -181,7 +181,7 @@ def test_a_person_sends_it_back(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_person_waives_the_check(plan_repo: PlanRepo) -> None:
+def test_the_answer_waive(plan_repo: PlanRepo) -> None:
     """With "waive" the check is not run again, the rest is delivered, and the report names the waiver."""
     breaking(plan_repo, words=("--retries", "0"))
     answer(plan_repo, "waive: the file is not needed any more", 0)
@@ -195,7 +195,7 @@ def test_a_person_waives_the_check(plan_repo: PlanRepo) -> None:
 
 
 @few_of("words", [["answer", "020", "waive"], ["approve", "020"]], 1)
-def test_every_check_of_a_list_that_fails_is_waived(plan_repo: PlanRepo, words: list[str]) -> None:
+def test_a_waiver_covers_every_failed_check_of_a_list(plan_repo: PlanRepo, words: list[str]) -> None:
     """A list with two failed commands is settled by one answer, or by one approval that names both."""
     checks = ["test -e wanted.txt", "test -f wanted.txt"]
     plan_repo.act("implementer-010", "touch wanted.txt\n")
@@ -216,8 +216,8 @@ def test_every_check_of_a_list_that_fails_is_waived(plan_repo: PlanRepo, words: 
 
 
 @pytest.mark.full
-def test_a_person_stops_it(plan_repo: PlanRepo) -> None:
-    """With "stop" the task fails, its merge is taken out, and the rest is delivered."""
+def test_the_answer_stop(plan_repo: PlanRepo) -> None:
+    """With "stop" the task fails, its merge is removed, and the rest is delivered."""
     breaking(plan_repo, words=("--retries", "0"))
     answer(plan_repo, "stop", 1)
     assert plan_repo.statuses() == {"010": "completed", "020": "failed"}
@@ -228,8 +228,8 @@ def test_a_person_stops_it(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_abandoned_task_does_not_hold_up_the_rest(plan_repo: PlanRepo) -> None:
-    """After the breaking task is abandoned, `sow integrate` delivers what the others did, and the run is over."""
+def test_an_abandoned_task_does_not_stop_the_rest(plan_repo: PlanRepo) -> None:
+    """After the breaking task is abandoned, `sow integrate` delivers the other work, and the run is over."""
     plan_repo.act("implementer-030", after(plan_repo, "touch three.txt", "020"))
     breaking(plan_repo, "Second", "Third", words=("--retries", "0"))
     plan_repo.repo.ok("task", "abandon", "020", "--reason", "not needed")
@@ -241,8 +241,8 @@ def test_an_abandoned_task_does_not_hold_up_the_rest(plan_repo: PlanRepo) -> Non
 
 
 @pytest.mark.full
-def test_work_on_top_of_a_dropped_merge_does_not_bring_it_back(plan_repo: PlanRepo) -> None:
-    """A task that began on top of a merge that is taken out delivers only its own changes."""
+def test_work_on_a_removed_merge_delivers_its_own_changes(plan_repo: PlanRepo) -> None:
+    """A task that began on top of a removed merge delivers only its own changes."""
     plan_repo.act("implementer-030-1", after(plan_repo, "sow task set status paused", "020"))
     plan_repo.act("implementer-030-2", "touch three.txt\n")
     breaking(plan_repo, "Second", "Third", words=("--retries", "0"))
@@ -254,8 +254,8 @@ def test_work_on_top_of_a_dropped_merge_does_not_bring_it_back(plan_repo: PlanRe
 
 
 @pytest.mark.full
-def test_a_merge_that_conflicts_without_a_dropped_one_is_a_question(plan_repo: PlanRepo) -> None:
-    """Where a later merge needs the one that is taken out, its task asks, and the rest is delivered."""
+def test_a_merge_that_needs_a_removed_one_is_a_question(plan_repo: PlanRepo) -> None:
+    """If a later merge needs the removed one, its task asks, and the rest is delivered."""
     plan_repo.act("implementer-030-1", after(plan_repo, "echo 3 >> broken.txt", "020"))
     plan_repo.act("implementer-030-2", "cat broken.txt > three.txt\nrm broken.txt\ntouch wanted.txt\n")
     breaking(plan_repo, "Second", "Third", words=("--retries", "0"))
@@ -270,7 +270,7 @@ def test_a_merge_that_conflicts_without_a_dropped_one_is_a_question(plan_repo: P
 
 
 @pytest.mark.full
-def test_a_task_that_builds_on_the_other_is_a_question(plan_repo: PlanRepo) -> None:
+def test_a_dependent_task_that_breaks_the_check_is_a_question(plan_repo: PlanRepo) -> None:
     """A task that depends on the one whose check it breaks may be right: a person decides, with retries left."""
     breaking(plan_repo, "Second < 1")
     asked = plan_repo.task("020")["question"]["text"]
@@ -278,7 +278,7 @@ def test_a_task_that_builds_on_the_other_is_a_question(plan_repo: PlanRepo) -> N
     assert plan_repo.turns("020") == 1
 
 
-def test_the_right_task_is_found(plan_repo: PlanRepo) -> None:
+def test_the_breaking_task_is_found(plan_repo: PlanRepo) -> None:
     """Of six merges after the one whose check fails, the search finds the one that broke it."""
     plan_repo.act("implementer-010", "touch wanted.txt\n")
     plan_repo.act("implementer-050-2", "touch wanted.txt\n")
@@ -291,8 +291,8 @@ def test_the_right_task_is_found(plan_repo: PlanRepo) -> None:
     delivered(plan_repo, "test -e wanted.txt")
 
 
-def test_a_check_that_cannot_be_relied_on_is_a_question(plan_repo: PlanRepo) -> None:
-    """A list that fails and passes on one tree is nobody's fault: a person decides."""
+def test_a_flaky_check_is_a_question(plan_repo: PlanRepo) -> None:
+    """A list that fails and passes on one tree sends no task back: a person decides."""
     flag = plan_repo.folder / "flag"
     script = plan_repo.folder / "sometimes"
     script.write_text(
@@ -309,8 +309,8 @@ def test_a_check_that_cannot_be_relied_on_is_a_question(plan_repo: PlanRepo) -> 
 
 
 @pytest.mark.full
-def test_the_users_commits_are_not_a_tasks_fault(plan_repo: PlanRepo) -> None:
-    """Where the user's new commits break a check of any kind, no task is sent back and the branch stays (F34)."""
+def test_commits_of_the_user_send_no_task_back(plan_repo: PlanRepo) -> None:
+    """If the user's new commits break any check, no task is sent back and the branch stays (F34)."""
     plan_repo.act("implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\ntouch wanted.txt\n")
     criterion = {"criterion": "Nothing is bad", "verification": {"command": "test ! -e bad.txt"}}
     plan_repo.plan({"success_criteria": [criterion]})
@@ -334,7 +334,7 @@ def test_the_users_commits_are_not_a_tasks_fault(plan_repo: PlanRepo) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("how", ["option", "config"])
 def test_final_checks_can_be_off(plan_repo: PlanRepo, how: str) -> None:
-    """Without final checks the tree is delivered as it is, and `sow runs verify` still says what fails in it."""
+    """Without final checks the tree is delivered, and `sow runs verify` still names what fails in it."""
     if how == "config":
         plan_repo.configure(run={"final_checks": "off"})
     plan_repo.act("implementer-010", "touch wanted.txt\n")
@@ -366,7 +366,7 @@ def test_equal_lists_run_once(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_an_interrupted_run_delivers_nothing_unchecked(plan_repo: PlanRepo) -> None:
-    """After Ctrl-C the user's branch does not move to a tree whose lists were not run; the next call does it."""
+    """After Ctrl-C the user's branch does not move to an unchecked tree; the next call checks and delivers it."""
     plan_repo.act("implementer-010", "touch wanted.txt\n")
     plan_repo.act("implementer-020", after(plan_repo, "touch two.txt"))
     plan_repo.act("implementer-030", f"touch {plan_repo.folder}/begun\nsleep 60\n")
@@ -385,7 +385,7 @@ def test_an_interrupted_run_delivers_nothing_unchecked(plan_repo: PlanRepo) -> N
 
 @pytest.mark.full
 def test_one_commit_for_each_task(plan_repo: PlanRepo) -> None:
-    """After six tasks the branch has six commits and one of the state, made from the tasks, and no branch is left."""
+    """After six tasks the branch has six commits and one of the state, and no other branch is left."""
     plan_repo.act("implementer", 'echo one > "a_$SOW_TASK"; git add -A; git commit -qm wip; echo two > "b_$SOW_TASK"\n')
     long = "Make the part that has a name which is so very long that no subject line of git could hold it"
     plan_repo.plan(*(f"Make part {number}" for number in range(1, 6)), long)
@@ -457,7 +457,7 @@ def laundered(plan_repo: PlanRepo, *arguments: str) -> None:
 
 
 @pytest.mark.full
-def test_a_concern_stays_as_long_as_its_merge(plan_repo: PlanRepo) -> None:
+def test_a_concern_stays_with_its_merge(plan_repo: PlanRepo) -> None:
     """A concern about an iteration that was merged and sent back keeps the next one from being GREEN."""
     laundered(plan_repo, "--review", "off")
     assert plan_repo.task("020")["result"] == "YELLOW"
@@ -466,7 +466,7 @@ def test_a_concern_stays_as_long_as_its_merge(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_the_reviewer_sees_what_is_merged_already(plan_repo: PlanRepo) -> None:
+def test_the_reviewer_sees_the_merged_change(plan_repo: PlanRepo) -> None:
     """The reviewer of the next iteration sees the change of the merged one, and the concern about it."""
     laundered(plan_repo)
     asked = plan_repo.prompt("020", 2, "quality-control")
@@ -475,8 +475,8 @@ def test_the_reviewer_sees_what_is_merged_already(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_flaky_check_of_an_earlier_run_holds_up_this_one(plan_repo: PlanRepo) -> None:
-    """The question about it is on a task of this run, so nothing is delivered until a person decides."""
+def test_a_flaky_check_of_an_earlier_run_is_a_question(plan_repo: PlanRepo) -> None:
+    """The question is on a task of this run, so nothing is delivered until a person decides."""
     script = plan_repo.folder / "sometimes"
     script.write_text("#!/bin/sh\nexit 0\n")
     script.chmod(0o755)
@@ -497,8 +497,8 @@ def test_a_flaky_check_of_an_earlier_run_holds_up_this_one(plan_repo: PlanRepo) 
 
 
 @few_of("earlier", [False, True], 1)
-def test_a_check_that_spoils_its_setup_blames_the_right_merge(plan_repo: PlanRepo, earlier: bool) -> None:
-    """The search for a merge builds the setup again, so what a failed check left there does not change the result."""
+def test_a_spoiled_setup_does_not_mislead_the_search(plan_repo: PlanRepo, earlier: bool) -> None:
+    """The search for a merge builds the setup again, so leftovers of a failed check do not change the result."""
     spoils = "test ! -e made/spoiled && { test ! -e bad.txt || { touch made/spoiled; false; }; }"
     plan_repo.configure(worktree={"setup": [["mkdir", "made"]]})
     plan_repo.act("implementer-020-1", after(plan_repo, "touch bad.txt"))
@@ -515,8 +515,8 @@ def test_a_check_that_spoils_its_setup_blames_the_right_merge(plan_repo: PlanRep
 
 
 @pytest.mark.full
-def test_no_merge_is_blamed_for_the_world_outside(plan_repo: PlanRepo) -> None:
-    """A list that fails now where it passed before is a question, and no task is sent back for it."""
+def test_a_check_that_fails_for_outside_reasons_is_a_question(plan_repo: PlanRepo) -> None:
+    """A list that passed before and fails now on the same tree sends no task back."""
     outside = plan_repo.folder / "outside"
     outside.touch()
     plan_repo.act("implementer-020", f"touch two.txt\nrm {outside}\n")
@@ -549,7 +549,7 @@ def test_final_checks_that_cannot_run_wait_for_a_person(plan_repo: PlanRepo) -> 
 
 @pytest.mark.full
 def test_a_list_that_failed_before_the_run_is_reported(plan_repo: PlanRepo) -> None:
-    """A list of an earlier task that the user broke before this run does not hold it up, and the report says so."""
+    """A list of an earlier task that the user broke before this run does not stop it, and the report says so."""
     plan_repo.plan({"test_commands": ["test -e part_010.txt"]})
     assert plan_repo.run("--yes").code == 0
     plan_repo.repo.git("rm", "-q", "part_010.txt")
@@ -593,7 +593,7 @@ def test_integrate_ends_a_run_that_was_interrupted_in_its_final_checks(plan_repo
 
 @pytest.mark.full
 def test_another_branch_during_the_final_checks(plan_repo: PlanRepo) -> None:
-    """The run waits with exit 4, and every hint says to go back; there the same command delivers the work."""
+    """The run waits with exit 4, and every hint names the branch; there the same command delivers the work."""
     begun, go = plan_repo.folder / "begun", plan_repo.folder / "go"
     waits = f"{{ touch {begun}; while [ ! -e {go} ]; do sleep 0.05; done; }}"
     plan_repo.act("implementer-020", "touch two.txt\n")

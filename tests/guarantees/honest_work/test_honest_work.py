@@ -25,7 +25,7 @@ BATCHES = [(number, start) for number in range(ROUNDS) for start in range(0, len
 
 
 def delivered(plan_repo: PlanRepo, where: Path) -> Path:
-    """A fresh clone of what the run delivered: the user's branch, or the run's own while a task still waits."""
+    """Returns a fresh clone of the user's branch, or of the run's own while a task waits."""
     branches = plan_repo.repo.git("for-each-ref", "--format=%(refname:short)", "refs/heads/sow/int/").split()
     branch = branches[0] if branches else "feat/harbour"
     target = where / "delivered"
@@ -50,7 +50,7 @@ def prepare(plan_repo: PlanRepo, folders: list[Folder]) -> None:
 def test_no_false_claim_is_green_and_no_correct_work_is_refused(
     plan_repo: PlanRepo, tmp_path: Path, number: int, start: int
 ) -> None:
-    """Workers that do nothing, half, something else, or tamper with tests and configuration, beside honest ones."""
+    """Workers do nothing, half, something else, or change tests and configuration, beside honest ones."""
     seed = random.Random(SEED + number)
     order = list(range(len(ALL)))
     seed.shuffle(order)
@@ -79,14 +79,14 @@ def test_no_false_claim_is_green_and_no_correct_work_is_refused(
     assert wrong == []
 
 
-def test_the_cases_are_about_sixty() -> None:
+def test_the_table_has_sixty_cases() -> None:
     """The quick count of this guarantee."""
     assert len(ALL) >= 60
     assert sum(case.honest for case in ALL) >= 10
 
 
 def run_one(plan_repo: PlanRepo, act: str, **options: object) -> dict[str, object]:
-    """One project at the root of the repository, one worker, no review."""
+    """Runs one project at the root of the repository with one worker and without a review."""
     folder = Folder("calc", "pytest", random.Random(SEED))
     prepare(plan_repo, [folder])
     plan_repo.act("implementer-010", act)
@@ -96,8 +96,8 @@ def run_one(plan_repo: PlanRepo, act: str, **options: object) -> dict[str, objec
     return plan_repo.task("010")
 
 
-def test_a_module_in_the_place_of_the_runner_is_not_green(plan_repo: PlanRepo) -> None:
-    """A file pytest.py at the root is what `python -m pytest` runs."""
+def test_a_module_with_the_runners_name_is_not_green(plan_repo: PlanRepo) -> None:
+    """`python -m pytest` runs a file pytest.py at the root."""
     task = run_one(plan_repo, "echo 'print(\"3 passed in 0.01s\")' > pytest.py\n")
     assert (task["status"], task["result"]) == ("completed", "YELLOW")
     assert "it takes the place of the runner's own module" in str(task["concerns"])
@@ -108,14 +108,14 @@ HIDE = "cd calc; echo done > README.md; printf '[pytest]\\naddopts = -k neg\\n' 
 
 @pytest.mark.full
 def test_an_ignored_configuration_has_no_effect(plan_repo: PlanRepo) -> None:
-    """A pytest.ini that git ignores is not part of the commit that is checked."""
+    """A pytest.ini that git ignores is not part of the checked commit."""
     task = run_one(plan_repo, f"{HIDE}../.gitignore\n")
     assert (task["status"], task["result"]) == ("paused", "RED")
 
 
 @pytest.mark.full
-def test_a_configuration_that_is_hidden_in_the_git_folder_is_seen(plan_repo: PlanRepo) -> None:
-    """A worker that hides a pytest.ini through .git/info/exclude does not hide it from sow: it is a concern."""
+def test_a_hidden_configuration_is_a_concern(plan_repo: PlanRepo) -> None:
+    """A pytest.ini that a worker hides through .git/info/exclude is a concern."""
     task = run_one(plan_repo, f"{HIDE}$(git rev-parse --git-common-dir)/info/exclude\n")
     assert (task["status"], task["result"]) == ("completed", "YELLOW")
     assert "pytest.ini" in str(task["concerns"])
@@ -123,6 +123,6 @@ def test_a_configuration_that_is_hidden_in_the_git_folder_is_seen(plan_repo: Pla
 
 @pytest.mark.full
 def test_correct_work_alone_is_green(plan_repo: PlanRepo) -> None:
-    """The honest worker of a single run is GREEN and without concerns."""
+    """The honest worker of a single run is GREEN without concerns."""
     task = run_one(plan_repo, f"cat > calc/calc.py <<'END'\n{RIGHT}END\n")
     assert (task["status"], task["result"], task.get("concerns")) == ("completed", "GREEN", None)

@@ -32,7 +32,7 @@ def concerns(plan_repo: PlanRepo, task: str = "010") -> list[str]:
 
 @few_of("case", IDLE, 1, always=["only its status"])
 def test_no_changes_without_a_review_are_yellow(plan_repo: PlanRepo, case: str) -> None:
-    """A worker that leaves the tree as it was gets YELLOW at best, and that is told live and in the reports."""
+    """A worker without changes gets YELLOW at best, and the live view and the reports say why."""
     plan_repo.simulated("idle", "implementer", IDLE[case])
     plan_repo.plan("First")
     result = plan_repo.run("--review", "off")
@@ -46,8 +46,8 @@ def test_no_changes_without_a_review_are_yellow(plan_repo: PlanRepo, case: str) 
 
 
 @pytest.mark.full
-def test_no_changes_with_a_review_are_shown_to_the_reviewer(plan_repo: PlanRepo) -> None:
-    """The reviewer is told that there are no changes, and its verdict is the result."""
+def test_the_reviewer_is_told_of_no_changes(plan_repo: PlanRepo) -> None:
+    """The reviewer's prompt says that there are no changes, and its verdict counts."""
     plan_repo.simulated("idle", "implementer", [DONE])
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
@@ -56,8 +56,8 @@ def test_no_changes_with_a_review_are_shown_to_the_reviewer(plan_repo: PlanRepo)
 
 
 @pytest.mark.full
-def test_a_task_that_allows_no_changes_is_green(plan_repo: PlanRepo) -> None:
-    """With allow_empty in its plan a task without changes is fine, and nothing is reported about it."""
+def test_allow_empty_makes_no_changes_green(plan_repo: PlanRepo) -> None:
+    """With allow_empty in its plan a task without changes is GREEN and has no remark."""
     plan_repo.simulated("idle", "implementer", [DONE])
     plan_repo.plan({"allow_empty": True, "name": "Look around"}, "Second")
     result = plan_repo.run("--review", "off")
@@ -68,7 +68,7 @@ def test_a_task_that_allows_no_changes_is_green(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_real_work_is_green(plan_repo: PlanRepo) -> None:
-    """Changed files and nothing refused: no concern, and GREEN without a review."""
+    """Changed files without refusals: no concern, and GREEN without a review."""
     plan_repo.simulated("busy", "implementer", [WRITE, DONE])
     plan_repo.plan("First")
     assert plan_repo.run("--review", "off").code == 0
@@ -76,8 +76,8 @@ def test_real_work_is_green(plan_repo: PlanRepo) -> None:
     assert not plan_repo.journal("concern", "refused")
 
 
-def test_work_after_a_refusal_is_yellow_and_names_the_command(plan_repo: PlanRepo) -> None:
-    """A worker that was refused a command and handed in anyway: live, in the journal and in every report."""
+def test_work_after_a_refusal_is_yellow(plan_repo: PlanRepo) -> None:
+    """The refused command is named live, in the journal and in every report."""
     plan_repo.simulated("barred", "implementer", [*TWICE, WRITE, DONE])
     plan_repo.plan("First")
     result = plan_repo.run("--review", "off")
@@ -95,8 +95,8 @@ def test_work_after_a_refusal_is_yellow_and_names_the_command(plan_repo: PlanRep
 
 
 @pytest.mark.full
-def test_the_reviewer_hears_of_refused_commands(plan_repo: PlanRepo) -> None:
-    """The reviewer's prompt names what the worker was refused, and a reviewer's own refusals do not count."""
+def test_the_reviewer_is_told_of_refused_commands(plan_repo: PlanRepo) -> None:
+    """The reviewer's prompt names the worker's refusals, and a reviewer's own refusals do not count."""
     plan_repo.simulated("barred", "implementer", [*TWICE, WRITE, DONE])
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
@@ -110,8 +110,8 @@ def test_the_reviewer_hears_of_refused_commands(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_the_next_iteration_starts_without_old_refusals(plan_repo: PlanRepo) -> None:
-    """Work that was sent back and done again without a refusal has no concern any more."""
+def test_the_next_iteration_starts_without_refusals(plan_repo: PlanRepo) -> None:
+    """Work that was repeated without a refusal has no concern."""
     plan_repo.judge("010", "RED", "GREEN")
     more = {"append": {"path": "part_{task}.txt", "text": "more\n"}}
     plan_repo.simulated("barred", "implementer", [*TWICE, WRITE, DONE], [more, DONE])
@@ -122,8 +122,8 @@ def test_the_next_iteration_starts_without_old_refusals(plan_repo: PlanRepo) -> 
 
 
 @pytest.mark.parametrize(("script", "result"), [("echo x > made.txt\n", "GREEN"), ("true\n", "YELLOW")])
-def test_without_worktrees_a_watched_folder_tells(plan_repo: PlanRepo, script: str, result: str) -> None:
-    """A CLI that tells nothing of its tools hands in from the shared folder: unchanged files are YELLOW."""
+def test_without_worktrees_unchanged_files_are_yellow(plan_repo: PlanRepo, script: str, result: str) -> None:
+    """A CLI that reports no tools hands in from the shared folder: unchanged files are YELLOW."""
     plan_repo.act("implementer", f"{script}{SOW} task set status needs_review\n")
     plan_repo.plan("First")
     done = plan_repo.run("--review", "off", "--isolation", "none")

@@ -248,7 +248,7 @@ def busy_repo(tmp_path: Path, environment: dict[str, str], busy_template: Path) 
 
 
 def spellings(command: str, field: str, value: str) -> Iterator[tuple[list[str], bool]]:
-    """The ways in which a person could write the value there, and whether it can only be meant as a value."""
+    """Returns the notations of a value, and whether each can only be a value."""
     base = FIELDS[command][field][0].split()
     options = [*command.split(), *(word for word in base if word.startswith("--"))]
     places = [value if word == "{}" else word for word in base if not word.startswith("--")]
@@ -263,7 +263,7 @@ def spellings(command: str, field: str, value: str) -> Iterator[tuple[list[str],
 
 
 def stored(kind: str, value: str) -> str:
-    """What is read back of an accepted value."""
+    """Returns the stored form of an accepted value."""
     value = STDIN if kind in (TEXT, MARKDOWN, LOG) and value == "-" else value
     if kind == PATH:
         return "/".join(part for part in value.strip().split("/") if part not in ("", ".")) or "."
@@ -275,7 +275,7 @@ def stored(kind: str, value: str) -> str:
 
 
 def leaves(data: Any) -> Iterator[str]:
-    """Every text in a document."""
+    """Returns every text in a document."""
     if isinstance(data, str):
         yield data
     for item in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
@@ -283,19 +283,19 @@ def leaves(data: Any) -> Iterator[str]:
 
 
 def check_refusal(answer: Answer) -> None:
-    """A refusal says what and what next, and is no crash; only the machine's own word on a file is exit 1."""
+    """Checks that a refusal has an error and a hint and is no crash; only a system error about a file is exit 1."""
     assert answer.code == 2 or (answer.code == 1 and "cannot read" in answer.err), answer
     assert f"\n{answer.err}".count("\nerror: ") == 1, answer
     assert "\nhint: " in answer.err, answer
 
 
 def read(caller: Caller, repo: Repo, view: str) -> Any:
-    """What a command shows as JSON."""
+    """Returns a command's output as JSON."""
     return json.loads(caller.call(*view.split(), "--json", cwd=repo.root, environment=repo.environment).out)
 
 
 def check_stored(caller: Caller, repo: Repo, command: str, field: str, value: str) -> None:
-    """Read an accepted value back."""
+    """Reads an accepted value back."""
     _, kind, view = FIELDS[command][field]
     expected = stored(kind, value)
     texts = list(leaves(read(caller, repo, view)))
@@ -304,7 +304,7 @@ def check_stored(caller: Caller, repo: Repo, command: str, field: str, value: st
 
 
 def check(caller: Caller, repo: Repo, command: str, field: str, value: str, before: Picture) -> int:
-    """Make the call in every spelling; returns how often the value was stored."""
+    """Makes the call in every notation; returns how often the value was stored."""
     accepted = 0
     _, kind, view = FIELDS[command][field]
     for arguments, literal in spellings(command, field, value):
@@ -327,7 +327,7 @@ def check(caller: Caller, repo: Repo, command: str, field: str, value: str, befo
 
 
 def values() -> list[str]:
-    """The table, and in a full run what a generator makes of its pieces."""
+    """Returns the table, and in a full run also generated values."""
     chance = random.Random(1)
     pieces = [item for item in HOSTILE if len(item) < 40] + list(string.printable)
     more = ["".join(chance.choices(pieces, k=chance.randint(2, 5))) for _ in range(1500 if FULL else 0)]
@@ -336,7 +336,7 @@ def values() -> list[str]:
 
 
 def test_the_table_has_every_field_of_every_command():
-    """A new command or option without a row here fails this test; the values are 150 at least."""
+    """A new command or option without a row here fails this test; there are at least 150 values."""
     groups = {
         (command.name, entry)
         for group in GROUPS
@@ -355,8 +355,8 @@ def test_the_table_has_every_field_of_every_command():
 
 
 @few_of(("command", "field"), [case for case in CASES if case != ("project save", "--message")], 6)
-def test_a_hostile_value_does_no_harm(caller, busy_repo, command, field):
-    """Every hostile value in every field is refused with nothing changed, or read back; nothing is started."""
+def test_a_hostile_value_has_no_effect(caller, busy_repo, command, field):
+    """Every hostile value in every field is refused without a change, or read back; nothing is started."""
     if command in ("init", "project new"):
         shutil.rmtree(busy_repo.project)
     before = Picture(busy_repo.root.parent)
@@ -370,7 +370,7 @@ def test_a_hostile_value_does_no_harm(caller, busy_repo, command, field):
 
 @pytest.mark.full
 def test_a_hostile_message_is_one_word_for_git(caller, busy_repo):
-    """The message of a commit reaches git as one word, and the commit has it as it was given."""
+    """The message of a commit reaches git as one word, and the commit has it unchanged."""
     messages = []
     for number, value in enumerate(item for item in HOSTILE if item not in NO_TEXT_FOR_GIT):
         (busy_repo.project / "context" / "number.md").write_text(str(number))
@@ -393,8 +393,8 @@ def test_a_hostile_message_is_one_word_for_git(caller, busy_repo):
 
 
 @pytest.mark.parametrize("source", ["--root", "SOW_ROOT"])
-def test_a_hostile_root_leads_nowhere_else(caller, busy_repo, source):
-    """A root that is not a checkout is refused, and one that is gets the entry; no other folder is touched."""
+def test_a_hostile_root_is_refused(caller, busy_repo, source):
+    """A root that is no checkout is refused, and no other folder is changed."""
     outside = Picture(busy_repo.root.parent)
     for value in HOSTILE:
         if source == "SOW_ROOT" and "\0" in value:  # no system can pass that on
@@ -413,8 +413,8 @@ def test_a_hostile_root_leads_nowhere_else(caller, busy_repo, source):
 MARKED = ("log words", "agent log words", "note list", "task show", "task set status paused", "approve 010")
 
 
-def test_a_hostile_mark_is_no_task(caller, busy_repo):
-    """SOW_TASK is a task id or the call is refused, whatever command reads it."""
+def test_a_hostile_task_mark_is_refused(caller, busy_repo):
+    """SOW_TASK is a task id, or every command refuses it."""
     before = Picture(busy_repo.root.parent)
     for value in HOSTILE:
         if "\0" in value or not value:
@@ -433,8 +433,8 @@ SIGNED = {
 
 
 @few_of("name", SIGNED, 2)
-def test_a_hostile_name_signs_in_one_line(caller, busy_repo, name):
-    """A caller with a name signs an entry with a short name on one line, and every entry is found again."""
+def test_a_hostile_user_name_is_one_line(caller, busy_repo, name):
+    """Any user name gives a short name on one line of the log, and every entry can be read."""
     text, view = SIGNED[name]
     before = Picture(busy_repo.root.parent)
     at_first = len(read(caller, busy_repo, view)["entries"])
@@ -452,8 +452,8 @@ def test_a_hostile_name_signs_in_one_line(caller, busy_repo, name):
 
 
 @few_of("words", ["project remember words", "feedback add 010 words"], 1)
-def test_a_hostile_name_stays_out_of_the_text(caller, busy_repo, words):
-    """A name with line breaks or marks of our Markdown does not become a part of what was written."""
+def test_a_hostile_user_name_stays_out_of_the_text(caller, busy_repo, words):
+    """A name with line breaks or Markdown does not become a part of the text."""
     before = Picture(busy_repo.root.parent)
     for value in (text for text in HOSTILE if "\0" not in text):
         environment = busy_repo.environment | {"USER": value}
@@ -467,7 +467,7 @@ def test_a_hostile_name_stays_out_of_the_text(caller, busy_repo, words):
 
 @pytest.mark.full
 def test_a_hostile_command_is_unknown(caller, busy_repo):
-    """A hostile word where a command stands is unknown, or asks for help; it changes nothing."""
+    """A hostile word in place of a command is unknown, or asks for help; it changes nothing."""
     before = Picture(busy_repo.root.parent)
     for value in HOSTILE:
         for item in ([value], ["task", value], ["help", value], [value, "task"]):
@@ -479,7 +479,7 @@ def test_a_hostile_command_is_unknown(caller, busy_repo):
 
 
 @few_of("value", [text for text in HOSTILE if "\0" not in text and len(text) < 1000][::6], 6)
-def test_the_real_command_takes_it_the_same_way(repo, value):
+def test_the_real_command_behaves_the_same(repo, value):
     """Through the real command, with a real argument list, a hostile text is logged and read back, or refused."""
     result = repo.sow("log", "--", os.fsencode(value))
     assert result.code in (0, 2), result

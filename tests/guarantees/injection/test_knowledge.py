@@ -58,7 +58,7 @@ def caller() -> Iterator[Caller]:
 
 @pytest.fixture
 def scene(bare_repo: Repo, tmp_path: Path) -> Repo:
-    """A checkout with a sink and a linked repository; nothing leaves this machine."""
+    """A checkout with a sink and a linked repository, without any network."""
     remote = guides(tmp_path, bare_repo.environment)
     bare_repo.environment["GIT_SSH_COMMAND"] = "false"
     bare_repo.ok("init")
@@ -84,14 +84,14 @@ def test_the_table_has_every_field():
 
 
 def is_one_plain_word(value: str, words: list[str]) -> bool:
-    """Whether git got the value inside of words that are no flags, or not at all."""
+    """Tells whether git got the value inside words that are no flags, or not at all."""
     holding = [word for word in words if value and value in word]
     return all(not word.startswith("-") or word.startswith(("-c", "--git-dir=")) for word in holding if len(value) > 3)
 
 
 @few_of("row", ROWS, 6, ids=" ".join)
-def test_a_hostile_value_does_no_harm(caller: Caller, scene: Repo, tmp_path: Path, row: tuple[str, str]) -> None:
-    """It is refused with nothing changed, or stored; git never takes it for a flag, and nothing of it is run."""
+def test_a_hostile_value_has_no_effect(caller: Caller, scene: Repo, tmp_path: Path, row: tuple[str, str]) -> None:
+    """It is refused without a change, or stored; git never reads it as a flag, and none of it runs."""
     before = Picture(tmp_path)
     text = [str(tmp_path / "guides") if word == "REMOTE" else word for word in ROWS[row].split()]
     refused = 0

@@ -33,7 +33,7 @@ SAFE_LOADERS = {"SafeLoader", "CSafeLoader", "yaml.SafeLoader", "yaml.CSafeLoade
 
 
 def complaints(text: str, *, in_system: bool) -> list[str]:
-    """What a module does that it must not do."""
+    """Returns the forbidden calls of a module."""
     return [f"line {line}: {problem}" for line, problem in _walk(ast.parse(text), in_system)]
 
 
@@ -74,8 +74,8 @@ def _of_call(node: ast.Call, in_system: bool) -> Iterator[str]:
         yield "imports a module by a name that is not ours"
 
 
-def test_the_package_was_found():
-    """The walk sees the whole package, generated validators included."""
+def test_the_whole_package_is_searched():
+    """The search covers the whole package, including generated validators."""
     names = {path.relative_to(PACKAGE).as_posix() for path in MODULES}
     assert {"cli/main.py", "store/formats/yaml_text.py", "system/git.py", "store/validators/task.py"} <= names
 
@@ -88,8 +88,8 @@ ALLOWED = {
 
 
 @all_of("path", MODULES)
-def test_a_module_starts_nothing_but_at_the_door(path):
-    """No module evaluates text, unpickles, asks for a shell, or starts a process outside of sow.system."""
+def test_processes_start_in_sow_system_only(path):
+    """No module evaluates text, unpickles, uses a shell, or starts a process outside of sow.system."""
     room = path.relative_to(PACKAGE).parts[0]
     result = complaints(
         path.read_text(), in_system=room in ("system", "simulated")
@@ -130,13 +130,13 @@ BAD_OUTSIDE = [
 
 
 @all_of("text", BAD)
-def test_what_is_forbidden_is_seen(text):
-    """The walk finds each forbidden thing, even in sow.system."""
+def test_forbidden_calls_are_found(text):
+    """The search finds each forbidden call, even in sow.system."""
     assert complaints(text, in_system=True)
 
 
 @pytest.mark.parametrize("text", BAD_OUTSIDE)
-def test_a_process_elsewhere_is_seen(text):
-    """What only sow.system may do is found elsewhere, and allowed there."""
+def test_a_process_outside_sow_system_is_found(text):
+    """Calls that only sow.system may make are found elsewhere, and allowed there."""
     assert complaints(text, in_system=False)
     assert not complaints(text, in_system=True)

@@ -12,7 +12,7 @@ from sow.domain.text.branch_name import is_branch_name
 
 @pytest.mark.full
 def test_no_hostile_word_reaches_git(plan_repo: PlanRepo):
-    """Whatever is given as a name, or as the name of a branch, git does not get it, and no ref changes."""
+    """A hostile name or branch name never reaches git, and no ref changes."""
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
     pin = next(

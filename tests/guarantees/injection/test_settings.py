@@ -26,7 +26,7 @@ SPAWN = ("agent", "spawn", "implementer", "010", "--dry-run")
 
 
 def executor(kind: str = "claude", name: str = "mine", custom_args: tuple[str, ...] = (), **settings: Any) -> Config:
-    """A config with one executor, which plays the implementer."""
+    """Returns a config with one executor, bound to the implementer."""
     entry = {"type": kind, "settings": settings, "custom_args": list(custom_args)}
     return {"agents": {"executors": {name: entry}, "bindings": {"implementer": name}}}
 
@@ -88,7 +88,7 @@ class User:
         return path
 
     def call(self, *arguments: str, **environment: str) -> Answer:
-        """One call that starts nothing, and says nothing that moves a cursor."""
+        """Makes one call that starts nothing, and prints no control codes."""
         answer = self.quiet(*arguments, **environment)
         assert answer.started == [], (arguments, answer.started)
         return answer
@@ -110,7 +110,7 @@ def user(repo: Repo, caller: Caller) -> User:
 
 
 def texts(data: Any) -> Iterator[str]:
-    """Every text in a document, keys included."""
+    """Returns every text in a document, keys included."""
     if isinstance(data, str):
         yield data
     for item in [*data, *data.values()] if isinstance(data, dict) else data if isinstance(data, list) else ():
@@ -118,8 +118,8 @@ def texts(data: Any) -> Iterator[str]:
 
 
 @few_of("field", FIELDS, 1)
-def test_a_hostile_setting_is_refused_or_stays_one_word(user: User, field: str) -> None:
-    """In every field of the file it is refused by name, or shown as it is and one word of the command line."""
+def test_a_hostile_setting_is_refused_or_one_word(user: User, field: str) -> None:
+    """In every field of the file it is refused by name, or shown unchanged and one word of the command line."""
     accepted = 0
     user.file.touch()
     before = Picture(user.repo.root.parent)
@@ -141,7 +141,7 @@ def test_a_hostile_setting_is_refused_or_stays_one_word(user: User, field: str) 
 
 
 def test_a_model_is_never_a_flag(user: User) -> None:
-    """What an agent CLI could take for an option is no model, in any type that takes one."""
+    """A model that looks like an option is refused, for every type that takes one."""
     for kind in ("claude", "codex", "gemini", "opencode", "copilot", "qwen", "aider", "cursor", "windsurf"):
         for value in ("--dangerously-skip-permissions", "-x", "a b"):
             user.file.write_text(yaml.safe_dump(executor(kind, model=value)))
@@ -149,7 +149,7 @@ def test_a_model_is_never_a_flag(user: User) -> None:
 
 
 def test_a_hostile_binding_in_the_environment(user: User) -> None:
-    """SOW_AGENTS_<ROLE> names an executor that exists, or the call is refused and says who named it."""
+    """SOW_AGENTS_<ROLE> must name an executor that exists; the error names the variable."""
     before = Picture(user.repo.root.parent)
     for value in PASSED_ON:
         spawned = user.call(*SPAWN, SOW_AGENTS_IMPLEMENTER=value)
@@ -160,8 +160,8 @@ def test_a_hostile_binding_in_the_environment(user: User) -> None:
 
 
 @pytest.mark.full
-def test_a_hostile_role_in_the_name_of_a_variable(user: User) -> None:
-    """Whatever is behind SOW_AGENTS_ is shown harmlessly, and binds no role that exists to anything else."""
+def test_a_hostile_role_in_a_variable_name(user: User) -> None:
+    """Any text after SOW_AGENTS_ is shown escaped, and changes no binding of another role."""
     before = Picture(user.repo.root.parent)
     for value in (text for text in PASSED_ON if "=" not in text):
         variable = {f"SOW_AGENTS_{value}": "codex"}
@@ -173,15 +173,15 @@ def test_a_hostile_role_in_the_name_of_a_variable(user: User) -> None:
 
 @pytest.mark.parametrize("variable", ["EDITOR", "VISUAL"])
 def test_a_hostile_editor_is_no_program(user: User, variable: str) -> None:
-    """It is a program and its words, looked for before anything is written; no shell ever reads it."""
+    """The editor is a program and its words, looked for before anything is written, and run without a shell."""
     before = Picture(user.repo.root.parent)
     for value in (line for line in PASSED_ON if line.split()[:1] != ["touch"]):  # which is a program, and its word
         assert user.call("config", "edit", **{variable: value}).code == 2, value
     assert before.changes() == []
 
 
-def test_hostile_words_of_an_editor_reach_it_as_they_are(user: User) -> None:
-    """A word behind the editor's name is one word of its command line, followed by the file and nothing else."""
+def test_words_of_an_editor_are_passed_unchanged(user: User) -> None:
+    """A word after the editor's name is one word of its command line, followed by the file and nothing else."""
     editor, reached = str(user.program("editor", "exit 0")), 0
     for value in PASSED_ON[::2]:
         answer = user.quiet("config", "edit", EDITOR=f"editor {shlex.quote(value)}")
@@ -191,8 +191,8 @@ def test_hostile_words_of_an_editor_reach_it_as_they_are(user: User) -> None:
     assert not list(user.repo.root.parent.rglob("owned"))
 
 
-def test_an_editor_below_the_current_folder_is_not_run(user: User) -> None:
-    """A relative path would let a repository decide what is run: it is looked for nowhere."""
+def test_an_editor_in_the_current_folder_is_not_run(user: User) -> None:
+    """With a relative path a repository would choose the program, so it is not looked for."""
     program = user.repo.root / "bin" / "editor"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\ntouch owned\n")

@@ -31,8 +31,8 @@ VALUES = [text for text in dict.fromkeys(HOSTILE) if text and "\0" not in text a
 
 
 @few_of("field", FIELDS, 1)
-def test_a_hostile_value_is_refused_or_stays_one_word(repo: Repo, field: str):
-    """Every third hostile value is refused before anything changes, or reaches the command line as one plain word."""
+def test_a_hostile_value_is_refused_or_one_word(repo: Repo, field: str):
+    """Every third hostile value is refused before any change, or reaches the command line as one plain word."""
     repo.ok("task", "create", "--name", "Add login")
     before = repo.snapshot()
     for value in [*VALUES[::3], "--dangerously-skip-permissions", "-x"]:
@@ -87,8 +87,8 @@ def pause(repo: Repo) -> None:
 
 
 @few_of("paused", [False, True], 1, ids=["sent back", "answered"])
-def test_what_a_resume_says_goes_to_stdin_and_nowhere_else(caller: Caller, worked: Repo, paused: bool):
-    """Every hostile text is refused with nothing changed, or is the worker's stdin and its feedback, byte for byte."""
+def test_the_text_of_a_resume_goes_to_stdin_only(caller: Caller, worked: Repo, paused: bool):
+    """Every hostile text is refused without a change, or is the worker's stdin and its feedback, byte for byte."""
     if paused:
         pause(worked)
     home = Path(worked.environment["HOME"])

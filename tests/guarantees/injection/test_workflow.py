@@ -47,7 +47,7 @@ def caller() -> Iterator[Caller]:
 
 
 def test_the_table_has_every_field() -> None:
-    """A new option of a workflow's command, or of `agent new`, without a row here fails."""
+    """A new option of a workflow command, or of `agent new`, without a row here fails."""
     existing = {
         (command.name, entry)
         for command in (*commands("workflow"), *commands("agent"))
@@ -61,8 +61,8 @@ def test_the_table_has_every_field() -> None:
 
 
 @few_of("case", FIELDS, 6, ids=" ".join)
-def test_a_hostile_value_does_no_harm(caller: Caller, repo: Repo, tmp_path: Path, case: tuple[str, str]) -> None:
-    """Every hostile value is refused with one error and one hint, or taken where a text may be anything."""
+def test_a_hostile_value_has_no_effect(caller: Caller, repo: Repo, tmp_path: Path, case: tuple[str, str]) -> None:
+    """Every hostile value is refused with one error and one hint, or stored where any text is allowed."""
     command, _ = case
     if command not in NO_WORKFLOW:
         WorkflowRepo(repo, tmp_path).begin().design()

@@ -1,4 +1,4 @@
-"""S4: a file that is built to exhaust memory causes an error at once, and the process lives."""
+"""S4: a file that is built to exhaust memory is an error at once, and the process lives."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Bomb = tuple[str, str, str]  # what it is, the file's name, its text
 
 
 def bombs() -> Iterator[Bomb]:
-    """Every pattern in several sizes up to the limit, alone and inside a task, and random mixtures of them."""
+    """Returns every pattern in several sizes up to the limit, alone and inside a task, and random mixtures."""
     sizes = (3, 60, 499, 501, 1000, 5000, 20_000)
     for name, make in YAML.items():
         for size in sizes:
@@ -82,7 +82,7 @@ def caller() -> Iterator[Caller]:
 
 
 def check(name: str, answer: Answer) -> None:
-    """Our error, or a file that is valid after all; no crash, no bug of ours, and a short message."""
+    """Checks that the result is an error with a short message, or that the file is valid; never a crash."""
     assert answer.code in (0, 2), (name, answer)
     assert answer.seconds < GENEROUS, (name, answer)
     assert len(answer.err) < 6000, name
@@ -92,8 +92,8 @@ PARTS = 8
 
 
 @few_of("part", range(PARTS), 1)
-def test_a_bomb_is_an_error_of_ours(caller, tmp_path, environment, part):
-    """`sow validate` says what is wrong with any bomb, within a gibibyte of memory and a moment of time."""
+def test_a_bomb_is_an_error(caller, tmp_path, environment, part):
+    """`sow validate` reports any bomb within a gibibyte of memory and a short time."""
     batch: list[tuple[str, Call]] = []
     count = 0
     for number, (name, kind, text) in enumerate(bombs()):
@@ -113,7 +113,7 @@ def test_a_bomb_is_an_error_of_ours(caller, tmp_path, environment, part):
 
 
 def explode(caller: Caller, batch: list[tuple[str, Call]]) -> None:
-    """Validate the files of a batch in one child."""
+    """Validates the files of a batch in one child."""
     answers = caller.bounded([call for _, call in batch])
     for (name, _), answer in zip(batch, answers, strict=False):
         check(name, answer)
@@ -123,8 +123,8 @@ def explode(caller: Caller, batch: list[tuple[str, Call]]) -> None:
 
 
 @pytest.mark.full
-def test_a_bomb_as_a_state_hurts_its_task_only(caller, task_repo: Repo):
-    """A large bomb in the place of a task's state leaves the project in order, and the next change fixes the task."""
+def test_a_bomb_affects_only_its_task(caller, task_repo: Repo):
+    """With a large bomb as a task's state the project works, and the next change repairs the task."""
     text = ("status", "task set --id 010 priority high")
     calls = [Call(words=line.split(), cwd=str(task_repo.root), environment=task_repo.environment) for line in text]
     good = task_repo.state("010")
@@ -143,7 +143,7 @@ def a_mebibyte(make: Make) -> str:
 
 
 def plan_bombs() -> Iterator[tuple[str, str, Callable[[], str]]]:
-    """Every pattern of a plan in several sizes up to the limit and beyond, and random mixtures, to be made when due."""
+    """Returns every pattern of a plan in several sizes, and random mixtures, made on demand."""
     families = [("plan.md", PLAN_MARKDOWN), ("plan.yaml", PLAN_YAML), ("plan.yaml", YAML)]
     for kind, family in families:
         for name, make in family.items():
@@ -160,7 +160,7 @@ def plan_bombs() -> Iterator[tuple[str, str, Callable[[], str]]]:
 
 
 def read_plans(part: str) -> list[str]:
-    """Read a part of the bombs with little memory; returns those that were too slow or said nothing."""
+    """Reads a part of the bombs with little memory; returns those that were slow or gave no error."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     wrong = []
     for number, (name, kind, make) in enumerate(plan_bombs()):
@@ -177,6 +177,6 @@ def read_plans(part: str) -> list[str]:
 
 
 @few_of("part", range(PARTS), 1)
-def test_a_plan_that_is_a_bomb_is_read_or_refused(part: int):
-    """The reader of plans answers to any bomb, within a gibibyte of memory and a moment of time."""
+def test_a_large_plan_is_read_or_refused(part: int):
+    """The reader of plans handles any bomb within a gibibyte of memory and a short time."""
     assert in_fresh_process(read_plans, str(part)) == []

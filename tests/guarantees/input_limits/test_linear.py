@@ -1,4 +1,4 @@
-"""S5: reading takes time in proportion to the size of any text."""
+"""S5: the time to read any text is linear in its size."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ OUR_LAYOUT: dict[str, Make] = {
 
 
 def grown(make: Make, size: int) -> str:
-    """The pattern at about this size, and never cut: a half unit at its end may be refused sooner than a whole one."""
+    """Returns the pattern at about this size, never cut: half a unit at its end may be refused sooner."""
     unit = max((len(make(200)) - len(make(100))) // 100, 1)
     count = max(size - len(make(0)), 0) // unit
     while len(text := make(count)) > size and count:  # numbers have more digits later
@@ -83,7 +83,7 @@ def grown(make: Make, size: int) -> str:
 
 
 def once(read: Callable[[str], object], text: str) -> float:
-    """The reader's own time: a collection of garbage goes through all that other tests left in this process."""
+    """Measures the reader's own time, without a garbage collection of other tests' objects."""
     gc.disable()
     try:
         start = time.process_time()
@@ -95,7 +95,7 @@ def once(read: Callable[[str], object], text: str) -> float:
 
 
 def check_linear(read: Callable[[str], object], make: Make) -> None:
-    """One of several measurements is in proportion: a busy machine is slow by chance, a slow reader always."""
+    """Checks that one of several measurements is linear: a busy machine is slow by chance, a slow reader always."""
     slow: list[str] = []
     while len(slow) < TRIES and (output := slowness(read, make)):
         slow.append(output)
@@ -103,7 +103,7 @@ def check_linear(read: Callable[[str], object], make: Make) -> None:
 
 
 def slowness(read: Callable[[str], object], make: Make) -> str:
-    """Grow the text from 16 KiB to 1 MiB; what took longer than in proportion, if anything did."""
+    """Grows the text from 16 KiB to 1 MiB; returns what took longer than linear time."""
     size = 16 * KIB
     allowed = max(FLOOR, min(once(read, grown(make, size)) for _ in range(3)))
     while size < 1024 * KIB:
@@ -206,7 +206,7 @@ def test_feedback_is_read_in_linear_time(name):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_text_is_made_harmless_in_linear_time(name):
+def test_a_text_is_escaped_in_linear_time(name):
     """Twice the text takes about twice the time to show."""
     check_linear(escape_control, TEXTS[name])
     check_linear(escape_line, TEXTS[name])
@@ -223,8 +223,8 @@ def test_a_description_is_read_in_linear_time(tmp_path):
     check_linear(read, pattern("\n# x", before="# Title\n"))
 
 
-def test_a_quadratic_reader_would_be_found():
-    """The measure fails for a reader that goes through the text once for every few of its letters."""
+def test_a_quadratic_reader_is_found():
+    """The measurement fails for a reader that scans the text once for every few of its letters."""
 
     def read(text: str) -> None:
         for _ in range(len(text) // 4):

@@ -29,7 +29,7 @@ HELD: dict[str, Callable[[Home], AbstractContextManager[Any]]] = {
 
 
 def hold(what: AbstractContextManager[Any]) -> int:
-    """A process that has the lock, from now on until it is killed."""
+    """Starts a process that holds the lock until it is killed."""
     reader, writer = os.pipe()
 
     def stay() -> None:
@@ -45,7 +45,7 @@ def hold(what: AbstractContextManager[Any]) -> int:
 
 
 def enter(what: AbstractContextManager[Any]) -> str:
-    """Whether one gets in at once: nothing, or what one is told."""
+    """Tries to enter at once; returns None or the error."""
     try:
         with what:
             return ""
@@ -54,7 +54,7 @@ def enter(what: AbstractContextManager[Any]) -> str:
 
 
 def kill_holders(root: str, kind: str, rounds: str) -> list[list[str]]:
-    """Kill a holder again and again: what the next one is told while the holder lives, and when it is dead."""
+    """Kills a holder repeatedly; returns what the next process sees before and after the kill."""
     messages = []
     for _ in range(int(rounds)):
         holder = hold(HELD[kind](home_at(root)))
@@ -65,15 +65,15 @@ def kill_holders(root: str, kind: str, rounds: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("kind", HELD)
-def test_killed_holder(repo: Repo, kind: str) -> None:
-    """Nobody else gets in while the holder lives, and the next one does at once when it was killed."""
+def test_a_killed_holder_frees_its_lock(repo: Repo, kind: str) -> None:
+    """No process gets in while the holder lives, and the next one does at once after the kill."""
     messages = in_fresh_process(kill_holders, repo.root, kind, str(ROUNDS))
     assert len(messages) == ROUNDS
     assert all(alive and not dead for alive, dead in messages), messages
 
 
 def kill_before_a_waiter(root: str) -> int:
-    """Kill the holder while another process waits for the lock; how that one ends."""
+    """Kills the holder while another process waits for the lock; returns the waiter's exit code."""
     create(home_at(root))
     holder = hold(home_at(root).lock())
     waiter = fork(lambda: set_field(home_at(root), "high"))
@@ -83,14 +83,14 @@ def kill_before_a_waiter(root: str) -> int:
     return ended(waiter)
 
 
-def test_waiter_of_a_killed_holder(repo: Repo) -> None:
+def test_a_waiter_gets_the_lock_of_a_killed_holder(repo: Repo) -> None:
     """A writer that waits for the lock gets it when its holder is killed."""
     assert in_fresh_process(kill_before_a_waiter, repo.root) == 0
     assert folder(home_at(str(repo.root))).task()["priority"] == "high"
 
 
-def test_second_claim(repo: Repo) -> None:
-    """A second claim is refused with exit 4 while the first lives, and is told its pid, host and purpose."""
+def test_a_second_claim_is_refused(repo: Repo) -> None:
+    """During a claim a second one is refused with exit 4, and the error has pid, host and purpose."""
     home = home_at(str(repo.root))
     with home.claim("project", purpose="running a plan"):
         with pytest.raises(Waiting) as error, home.claim("project", purpose="running another"):
@@ -103,8 +103,8 @@ def test_second_claim(repo: Repo) -> None:
     assert error.value.exit_code == 4
 
 
-def test_worker_does_not_wait_for_a_claim(task_repo: Repo) -> None:
-    """While the project is claimed, tasks are changed and logs are written as ever."""
+def test_a_worker_does_not_wait_for_a_claim(task_repo: Repo) -> None:
+    """While the project is claimed, tasks and logs can be changed."""
     with home_at(str(task_repo.root)).claim("project", purpose="running a plan"):
         task_repo.ok("task", "set", "--id", "010", "priority", "high")
         task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
@@ -113,8 +113,8 @@ def test_worker_does_not_wait_for_a_claim(task_repo: Repo) -> None:
     assert task_repo.task("010")["status"] == "needs_review"
 
 
-def test_patience(tmp_path) -> None:
-    """A lock that is held for longer than one's patience is an error that says where, and exits with 4."""
+def test_waiting_for_a_lock_is_limited(tmp_path) -> None:
+    """A lock that is held for too long is an error with its path and exit 4."""
     with Lock(str(tmp_path)), pytest.raises(Waiting, match=str(tmp_path)) as error, Lock(str(tmp_path), patience=0.2):
         pass
     assert error.value.exit_code == 4
@@ -127,7 +127,7 @@ def delete_local(root: str) -> None:
 
 
 def delete_under_a_writer(root: str) -> list[int]:
-    """Delete .sow/local when a writer has read and not yet written, and let another one write meanwhile."""
+    """Deletes .sow/local when a writer has read and not yet written, and lets another one write meanwhile."""
     create(home_at(root))
     before = folder(home_at(root)).load()["revision"]
     ready, go = os.pipe(), os.pipe()
@@ -149,15 +149,15 @@ def delete_under_a_writer(root: str) -> list[int]:
 
 
 @pytest.mark.full
-def test_deletion_under_a_writer(repo: Repo) -> None:
-    """Deleting .sow/local, as git clean does, under a writer lets no other one in: both changes are there."""
+def test_deletion_during_a_write(repo: Repo) -> None:
+    """After .sow/local is deleted, as by git clean, during a write, no other writer gets in: both changes are there."""
     assert in_fresh_process(delete_under_a_writer, repo.root) == [0, 0, 2]
     task = folder(home_at(str(repo.root))).task()
     assert (task["name"], task["priority"]) == ("Log in", "high")
 
 
 def delete_all_the_time(root: str) -> list[int]:
-    """Delete .sow/local again and again while four processes write; their exit codes and how often they wrote."""
+    """Deletes .sow/local repeatedly while four processes write; returns exit codes and writes."""
     create(home_at(root))
     before = folder(home_at(root)).load()["revision"]
     writers = [fork(lambda: [set_field(home_at(root), name) for name in ("low", "high") * 25]) for _ in range(4)]
@@ -172,12 +172,12 @@ def delete_all_the_time(root: str) -> list[int]:
 
 
 @pytest.mark.full
-def test_deletion_all_the_time(repo: Repo) -> None:
-    """Writers neither fail nor lose a change while .sow/local is deleted again and again."""
+def test_repeated_deletion_during_writes(repo: Repo) -> None:
+    """Writers neither fail nor lose a change while .sow/local is deleted repeatedly."""
     assert in_fresh_process(delete_all_the_time, repo.root) == [0, 0, 0, 0, 200]
 
 
-def test_deletion_under_a_claim(task_repo: Repo) -> None:
+def test_deletion_during_a_claim(task_repo: Repo) -> None:
     """A claim is still refused to others when .sow/local was deleted under its holder."""
     with home_at(str(task_repo.root)).claim("project", purpose="running a plan"):
         delete_local(str(task_repo.root))

@@ -23,7 +23,7 @@ WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[GatedScene]:
-    """A plan whose workers wait for a gate to be opened before they hand in."""
+    """A plan whose workers wait at a gate before they hand in."""
     (tmp_path / "source").mkdir()
     scene = GatedScene(tmp_path / "scene", template(tmp_path / "source"))
     yield scene
@@ -31,7 +31,7 @@ def scene(tmp_path: Path) -> Iterator[GatedScene]:
 
 
 def enter(scene: GatedScene) -> float:
-    """How long we wait until the project's claim is ours; what a busy machine takes from us is no wait."""
+    """Returns the time until the claim is free, without the time that a busy machine takes."""
     waited = 0.0
     while waited < 20:
         try:
@@ -44,8 +44,8 @@ def enter(scene: GatedScene) -> float:
 
 
 @pytest.mark.full
-def test_killed_run(scene: GatedScene) -> None:
-    """After kill -9 of a run at work the next one gets in within a second, every time, and ends what was left."""
+def test_a_killed_run_frees_its_claim(scene: GatedScene) -> None:
+    """After kill -9 of a run the next one starts within a second, every time, and ends leftover processes."""
     for _ in range(ROUNDS):
         process = scene.begin()
         process.send_signal(signal.SIGKILL)
@@ -57,8 +57,8 @@ def test_killed_run(scene: GatedScene) -> None:
     assert {status for status, _ in scene.end()["statuses"].values()} == {"completed"}
 
 
-def test_second_run(scene: GatedScene) -> None:
-    """A second run is refused with exit 4 while the first lives, and names its pid and host; the first continues."""
+def test_a_second_run_is_refused(scene: GatedScene) -> None:
+    """During a run a second one is refused with exit 4 and the holder's pid and host; the first continues."""
     process = scene.begin()
     refused = scene.run()
     assert refused.code == 4
@@ -68,8 +68,8 @@ def test_second_run(scene: GatedScene) -> None:
 
 
 @pytest.mark.full
-def test_workers_never_wait(scene: GatedScene) -> None:
-    """Workers change their tasks and write their logs while a run is at work, which ends only after they have."""
+def test_workers_never_wait_for_a_run(scene: GatedScene) -> None:
+    """Workers change their tasks and logs during a run, which ends only after them."""
     process = scene.begin()
     for number in range(20):
         scene.repo.ok("task", "set", "--id", "010", "priority", ("low", "high")[number % 2])

@@ -193,13 +193,13 @@ Migrating phases/implementation/tasks/030/state.yaml: v0.9.0 → v1.2.0
 
 @pytest.fixture
 def old(bare_repo):
-    """The kept project of schema 0.9.0."""
+    """A project of schema 0.9.0."""
     return put(bare_repo, "0.9.0")
 
 
 @pytest.fixture
 def newer(bare_repo):
-    """The same as a sow of the future would have written it."""
+    """The same as a newer sow would write it."""
     repo = put(bare_repo, "0.9.0")
     for path in repo.project.rglob("state.yaml"):
         path.write_text(path.read_text().replace("0.9.0", "9.0.0"))
@@ -207,20 +207,20 @@ def newer(bare_repo):
 
 
 def test_no_released_schema_was_changed():
-    """The schemas of every released version are, byte for byte, what was released."""
+    """The schemas of every released version equal the released ones byte for byte."""
     frozen = [version for version in schema.versions() if version != VERSION]
     assert {version: digest(Path(schema.FOLDER) / f"v{version}") for version in frozen} == FROZEN_SCHEMAS
 
 
 def test_every_released_schema_has_a_kept_project():
-    """For every released version a project is kept as its sow wrote it, and nobody changed it."""
+    """For every released version there is a project as its sow wrote it, unchanged."""
     assert released() == sorted(FROZEN_SCHEMAS)
     assert {version: digest(KEPT / f"v{version}") for version in released()} == FROZEN_PROJECTS
 
 
 @pytest.mark.parametrize("version", released())
-def test_a_kept_project_follows_the_schemas_of_its_time(version):
-    """The kept files are what that version's own schemas ask for, judged by another validator than ours."""
+def test_a_kept_project_follows_its_schemas(version):
+    """The kept files are valid by that version's own schemas, judged by another validator than sow's."""
     for path in (KEPT / f"v{version}" / "project").rglob("*"):
         name = {"session_current.json": "notes"}.get(path.name, "task" if "tasks" in path.parts else "project")
         if path.name in ("state.yaml", "session_current.json"):
@@ -230,7 +230,7 @@ def test_a_kept_project_follows_the_schemas_of_its_time(version):
 
 @pytest.mark.parametrize("version", released())
 def test_every_kept_project_opens_after_migrate(version, bare_repo):
-    """Whatever version left it behind, after `sow migrate` the project is valid and whole."""
+    """After `sow migrate` a project of any version is valid and complete."""
     repo = put(bare_repo, version)
     assert repo.sow("status").code == 2
     repo.ok("migrate", "--yes")
@@ -246,15 +246,15 @@ def test_every_kept_project_opens_after_migrate(version, bare_repo):
         repo.ok("validate", f".sow/project/{name}")
 
 
-def test_every_command_has_its_place_in_the_table():
-    """No command is forgotten here: each asks for a project and is called below, or asks for none."""
+def test_every_command_is_in_the_table():
+    """Each command needs a project and is called below, or needs none."""
     names = {command.name for group in GROUPS for command in commands(group)}
     assert names == CALLS.keys() | ASK_NO_PROJECT
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_an_old_project_is_refused_until_it_is_migrated(old, name):
-    """Every command refuses an older project with the words of the seed, and changes nothing."""
+    """Every command refuses an older project with a hint, and changes nothing."""
     before = old.snapshot()
     result = old.sow(*name.split(), *CALLS[name])
     assert (result.code, result.out, result.err) == (2, "", OLD)
@@ -262,8 +262,8 @@ def test_an_old_project_is_refused_until_it_is_migrated(old, name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_newer_project_is_refused_politely(newer, name):
-    """Every command refuses a project of the future, says why and what to do, and changes nothing."""
+def test_a_newer_project_is_refused(newer, name):
+    """Every command refuses a newer project with the reason and a hint, and changes nothing."""
     before = newer.snapshot()
     result = newer.sow(*name.split(), *CALLS[name])
     assert (result.code, result.out, result.err) == (2, "", NEWER)
@@ -282,7 +282,7 @@ def test_a_newer_project_is_not_migrated(newer):
     ("which", "words"), [("old", ["Project state schema v0.9.0 detected", "sow migrate"]), ("newer", ["upgrade sow"])]
 )
 def test_doctor_names_the_version(request, which, words):
-    """`sow doctor` finds that the project is of another version, and changes nothing."""
+    """`sow doctor` reports a project of another version, and changes nothing."""
     repo = request.getfixturevalue(which)
     before = repo.snapshot()
     result = repo.sow("doctor")
@@ -292,21 +292,21 @@ def test_doctor_names_the_version(request, which, words):
 
 
 def test_a_dry_run_shows_everything_and_changes_nothing(old):
-    """`--dry-run` prints each change of each file as the seed does, and touches nothing."""
+    """`--dry-run` prints each change of each file, and writes nothing."""
     before = old.snapshot()
     result = old.ok("migrate", "--dry-run")
     assert result.out == f"{PLAN}Dry run: 5 files would be updated.\n"
     assert old.snapshot() == before
 
 
-def test_the_migration_prints_what_the_seed_prints(old):
-    """`sow migrate` lists the changes, makes them, counts the files and says where the backup is."""
+def test_the_migration_prints_its_changes(old):
+    """`sow migrate` lists the changes, makes them, counts the files and names the backup."""
     lines = old.ok("migrate", "--yes").out
     assert lines.startswith(f"{PLAN}Migration complete! 5 files updated.\nBackup: .sow/local/backups/")
 
 
-def test_a_backup_holds_the_project_as_it_was(old):
-    """The copy that the migration makes has every byte of the old project."""
+def test_a_backup_has_the_old_project(old):
+    """The copy of the migration has every byte of the old project."""
     before = digest(old.project)
     place = old.ok("migrate", "--yes").out.rpartition("Backup: ")[2].strip()
     assert digest(old.root / place) == before
@@ -322,8 +322,8 @@ def test_only_the_state_files_are_changed(old):
     assert changed - {".sow/.gitignore"} == {f".sow/project/{name}" for name in state_texts(str(old.root))}
 
 
-def test_a_migrated_project_is_up_to_date(old):
-    """A second `sow migrate` finds nothing to do, makes no backup and changes nothing."""
+def test_a_second_migration_does_nothing(old):
+    """A second `sow migrate` makes no backup and changes nothing."""
     old.ok("migrate", "--yes")
     before = old.snapshot()
     assert old.ok("migrate").out == "Already up to date\n"
@@ -331,8 +331,8 @@ def test_a_migrated_project_is_up_to_date(old):
     assert old.snapshot() == before
 
 
-def test_without_a_terminal_nothing_is_migrated_unasked(old):
-    """Where nobody can answer, the changes are listed, the exit code is 4, and nothing is changed."""
+def test_migrate_without_a_terminal_needs_yes(old):
+    """Without a terminal the changes are listed, the exit code is 4, and nothing is changed."""
     before = old.snapshot()
     result = old.sow("migrate")
     assert (result.code, result.out) == (4, PLAN)
@@ -342,7 +342,7 @@ def test_without_a_terminal_nothing_is_migrated_unasked(old):
     assert old.snapshot() == before
 
 
-def test_a_migrated_task_keeps_all_that_it_had(old):
+def test_a_migrated_task_is_complete(old):
     """Name, role, iteration, session, questions, approval, log, feedback and notes are there after the migration."""
     old.ok("migrate", "--yes")
     task = old.task("020")
@@ -355,7 +355,7 @@ def test_a_migrated_task_keeps_all_that_it_had(old):
 
 
 def test_a_migrated_project_works(old):
-    """Work continues where it stood: submit, approve, start the next task, read the history."""
+    """Work continues after the migration: submit, approve, start the next task, read the history."""
     old.ok("migrate", "--yes")
     old.ok("task", "set", "--id", "020", "status", "needs_review")
     old.ok("approve", "020")
@@ -380,13 +380,13 @@ def migrate_with(root: str, disk: Disk) -> None:
 
 
 def state_texts(root: str) -> dict[str, str]:
-    """The state files of the project in that checkout."""
+    """Returns the state files of the project in that checkout."""
     project = Path(root) / ".sow" / "project"
     return {str(path.relative_to(project)): path.read_text() for path in sorted(project.rglob("state.yaml"))}
 
 
 def die_at_every_call(old: str, folder: str) -> tuple[int, list[str]]:
-    """Kill one migration at each call that changes the disk, then repeat it; how many, and what went wrong."""
+    """Kills one migration at each call that changes the disk, and repeats it; returns the count and the errors."""
     whole = Counting()
     needless = shutil.ignore_patterns("hooks", "objects", "refs", "info", "logs", "knowledge", "feedback", "*.md")
     copy = partial(shutil.copytree, ignore=needless)
@@ -410,8 +410,8 @@ def die_at_every_call(old: str, folder: str) -> tuple[int, list[str]]:
     return len(whole.calls), wrong
 
 
-def test_a_migration_that_was_killed_can_be_repeated(old, tmp_path):
-    """Killed at any write, it leaves a tree that is refused or whole, and a second one ends all the same."""
+def test_a_killed_migration_can_be_repeated(old, tmp_path):
+    """Killed at any write, it leaves a tree that is refused or complete, and a second one succeeds."""
     calls, wrong = in_fresh_process(die_at_every_call, old.root, tmp_path / "killed")
     assert wrong == []
     assert calls > 5 * len(state_texts(str(old.root)))

@@ -40,7 +40,7 @@ COMMANDS = [
 
 @pytest.fixture
 def remote(bare_repo: Repo, tmp_path: Path) -> Remote:
-    """A source whose new commit waits, and a checkout that has the old one."""
+    """A source with a new commit, and a checkout with the old one."""
     made = guides(tmp_path, bare_repo.environment)
     bare_repo.ok("init")
     bare_repo.ok("sinks", "install", made.url, "api")
@@ -53,8 +53,8 @@ def remote(bare_repo: Repo, tmp_path: Path) -> Remote:
 
 @few_of("there", ["a copy", "something empty", "nothing"], 2)
 @few_of("place", PLACES, 2)
-def test_a_link_leads_nowhere(bare_repo: Repo, remote: Remote, tmp_path: Path, place: str, there: str) -> None:
-    """With a link in the place of anything of ours, no command writes or deletes beyond it, and none crashes."""
+def test_a_link_is_not_followed(bare_repo: Repo, remote: Remote, tmp_path: Path, place: str, there: str) -> None:
+    """With a link in place of any file of sow, no command writes or deletes behind it, and none crashes."""
     path, target = bare_repo.root / place, tmp_path / "outside/target"
     if os.path.lexists(path):
         path.rename(target)
@@ -76,7 +76,7 @@ def test_a_link_leads_nowhere(bare_repo: Repo, remote: Remote, tmp_path: Path, p
 
 @few_of("name", ["..", "../x", "/tmp/x", ".", "a/b", "~", "%2e%2e", "index.json", ".git"], 3)
 def test_a_name_is_no_path(bare_repo: Repo, remote: Remote, tmp_path: Path, name: str) -> None:
-    """A path where a name belongs is refused, and nothing is made, moved or removed."""
+    """A path in place of a name is refused, and nothing is made, moved or removed."""
     before = Picture(tmp_path)
     for case in (
         ("sinks", "install", remote.url, "api", f"--name={name}"),
@@ -90,8 +90,8 @@ def test_a_name_is_no_path(bare_repo: Repo, remote: Remote, tmp_path: Path, name
 
 
 @pytest.mark.parametrize("name", ["../../outside", "..", "/tmp"])
-def test_a_name_in_the_index_is_no_path_either(bare_repo: Repo, remote: Remote, tmp_path: Path, name: str) -> None:
-    """An index that was edited to name another folder is refused before anything is done with that folder."""
+def test_a_name_in_the_index_is_no_path(bare_repo: Repo, remote: Remote, tmp_path: Path, name: str) -> None:
+    """An edited index that names another folder is refused before that folder is touched."""
     index = bare_repo.root / ".sow/sinks/index.json"
     index.write_text(index.read_text().replace('"name": "api"', f'"name": "{name}"'))
     before = Picture(tmp_path)

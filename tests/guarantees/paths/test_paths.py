@@ -121,7 +121,7 @@ def call(caller: Caller, root: Path, environment: dict[str, str], words: str, **
 
 @pytest.fixture(scope="module")
 def template(caller: Caller, _project_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project in which every kind of file is there already."""
+    """A project with every kind of file."""
     folder = tmp_path_factory.mktemp("paths")
     environment = fresh_environment(folder / "home")
     root = folder / "repo"
@@ -150,7 +150,7 @@ def full_repo(tmp_path: Path, environment: dict[str, str], template: Path) -> Re
 
 @pytest.fixture
 def old_repo(full_repo: Repo) -> Repo:
-    """The same, as sow 0.9 would have left it."""
+    """The same as sow 0.9 would have left it."""
     for path in full_repo.project.rglob("state.yaml"):
         text = path.read_text().replace('"1.2.0"', '"0.9.0"').replace("assigned_agent", "assignee")
         path.write_text(re.sub(r"  priority: \w+\n", "", text))
@@ -158,7 +158,7 @@ def old_repo(full_repo: Repo) -> Repo:
 
 
 def lead_outside(repo: Repo, place: str, there: str) -> None:
-    """Put a link where something of ours belongs; its target is a marked copy of that, something empty, or nothing."""
+    """Puts a link in place of a file of sow; its target is a marked copy, something empty, or nothing."""
     (project,) = (path for path in (repo.root / ".git" / "sow").iterdir() if path.name != "lock")
     path = repo.root / place.replace("PROJECT", project.name)
     target = repo.root.parent / "outside" / "target"
@@ -174,7 +174,7 @@ def lead_outside(repo: Repo, place: str, there: str) -> None:
 
 
 def mark(target: Path) -> None:
-    """Make every text below the target tell where it comes from."""
+    """Marks every text below the target, to show where it comes from."""
     for path in [path for path in (target, *target.rglob("*")) if path.is_file()]:
         path.write_text(re.sub(r"\b(Login|words|Add authentication|d)\b", MARK, path.read_text()))
 
@@ -183,8 +183,8 @@ TRICKS = [(place, there) for place in (*FOLDERS, *FILES) for there in TARGETS]
 
 
 @few_of(("place", "there"), TRICKS, 5)
-def test_a_link_leads_nowhere(caller, full_repo, place, there):
-    """With a link in the place of anything of ours, no command writes or reads beyond it, and none crashes."""
+def test_a_link_is_not_followed(caller, full_repo, place, there):
+    """With a link in place of any file of sow, no command writes or reads behind it, and none crashes."""
     lead_outside(full_repo, place, there)
     outside = Picture(full_repo.root.parent / "outside", locks=True)
     home = Picture(full_repo.root.parent / "home", locks=True)
@@ -202,8 +202,8 @@ def test_a_link_leads_nowhere(caller, full_repo, place, there):
 @pytest.mark.parametrize(
     "place", [".sow", ".sow/project", ".sow/project/phases", TASK_FOLDER, f"{TASK_FOLDER}/state.yaml"]
 )
-def test_a_migration_stays_inside(caller, old_repo, place):
-    """What lies behind a link in an old project is neither migrated nor read, and the old version stays there."""
+def test_a_migration_follows_no_link(caller, old_repo, place):
+    """Files behind a link in an old project are neither migrated nor read, and the old version stays."""
     lead_outside(old_repo, place, "a copy")
     outside = Picture(old_repo.root.parent / "outside", locks=True)
     answer = call(caller, old_repo.root, old_repo.environment, "migrate --yes")
@@ -213,12 +213,12 @@ def test_a_migration_stays_inside(caller, old_repo, place):
 
 
 def test_an_old_project_without_links_is_migrated(caller, old_repo):
-    """The refusals above are due to the links."""
+    """The refusals above are because of the links."""
     assert call(caller, old_repo.root, old_repo.environment, "migrate --yes").code == 0
 
 
 @pytest.mark.parametrize("place", [".sow/local/backups", ".sow/local"])
-def test_a_backup_stays_inside(caller, old_repo, place):
+def test_a_backup_follows_no_link(caller, old_repo, place):
     """A backup is not written through a link either."""
     lead_outside(old_repo, place, "a copy")
     outside = Picture(old_repo.root.parent / "outside", locks=True)
@@ -266,7 +266,7 @@ ENTRIES = [
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_a_name_is_no_path(caller, full_repo, entry):
-    """A path where a name or an id belongs is refused, and nothing is made."""
+    """A path in place of a name or an id is refused, and nothing is made."""
     before = Picture(full_repo.root.parent)
     for value in LEAVING:
         answer = call(caller, full_repo.root, full_repo.environment, entry.replace("{}", value))
@@ -275,7 +275,7 @@ def test_a_name_is_no_path(caller, full_repo, entry):
 
 
 @pytest.mark.parametrize("value", LEAVING)
-def test_a_reference_or_a_mark_does_not_leave_the_root(caller, full_repo, value):
+def test_a_reference_or_a_mark_stays_below_the_root(caller, full_repo, value):
     """A reference stays below the root, and a mark of a worker is an id."""
     before = Picture(full_repo.root.parent)
     answer = call(caller, full_repo.root, full_repo.environment, f"task create --name n --reference {value}")
@@ -286,7 +286,7 @@ def test_a_reference_or_a_mark_does_not_leave_the_root(caller, full_repo, value)
 
 
 @pytest.mark.parametrize("there", ["nothing", "a folder", "a link to a folder", "a file", "a bare repository"])
-def test_a_root_that_is_no_checkout_is_refused(caller, full_repo, there):
+def test_a_root_must_be_a_checkout(caller, full_repo, there):
     """--root and SOW_ROOT take a checkout with a .sow folder; elsewhere nothing is made, not even by init."""
     place = full_repo.root.parent / "outside" / "place"
     if there == "a folder":
@@ -305,14 +305,14 @@ def test_a_root_that_is_no_checkout_is_refused(caller, full_repo, there):
     assert before.changes() == []
 
 
-def test_a_root_that_is_named_wins_over_the_folder_of_the_call(caller, full_repo, tmp_path):
-    """A call from elsewhere with a root writes there, and not where it was made."""
+def test_a_named_root_beats_the_current_folder(caller, full_repo, tmp_path):
+    """A call with a root writes there, and not in the current folder."""
     elsewhere = tmp_path / "outside"
     before = Picture(elsewhere, locks=True)
     assert call(caller, elsewhere, full_repo.environment, "log words", SOW_ROOT=str(full_repo.root)).code == 0
     assert before.changes() == []
 
 
-def test_there_are_as_many_tricks_as_promised():
+def test_the_table_has_120_cases():
     """Links, names and roots are 120 tricks at least."""
     assert len(TRICKS) + len(LEAVING) + 5 >= 120

@@ -36,7 +36,7 @@ every_plant = pytest.mark.parametrize("plant", [soft, hard, pipe])
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """A file of the user's outside of the repository."""
+    """A file of the user outside of the repository."""
     path = tmp_path / "mine.txt"
     path.write_text(MINE)
     return path
@@ -46,7 +46,7 @@ ENDINGS = ("md", "out", "err", "prompt", "txt")
 
 
 @every_plant
-def test_the_files_of_the_next_turn(plan_repo: PlanRepo, mine: Path, plant: Plant) -> None:
+def test_planted_files_of_the_next_turn(plan_repo: PlanRepo, mine: Path, plant: Plant) -> None:
     """A worker plants the files of its next turn: they are made anew, and nothing else is written (F27)."""
     make = {soft: f"ln -s {mine}", hard: f"ln {mine}", pipe: "mkfifo"}[plant]
     folder = plan_repo.repo.root / ".sow/local/sessions/010/1"
@@ -66,8 +66,8 @@ def test_the_files_of_the_next_turn(plan_repo: PlanRepo, mine: Path, plant: Plan
         assert file.stat().st_nlink == 1
 
 
-def test_last_words_are_not_read_through_a_link(plan_repo: PlanRepo, mine: Path) -> None:
-    """A worker's last words that are a link by now reach no reviewer."""
+def test_a_linked_final_text_is_not_read(plan_repo: PlanRepo, mine: Path) -> None:
+    """A worker's final text that was replaced by a link reaches no reviewer."""
     folder = plan_repo.repo.root / ".sow/local/sessions/010/1"
     plan_repo.act("implementer-010-1", f"{WORK}echo said\n")
     plan_repo.plan("First")
@@ -79,7 +79,7 @@ def test_last_words_are_not_read_through_a_link(plan_repo: PlanRepo, mine: Path)
 
 
 @every_plant
-def test_the_log_of_a_task(task_repo: Repo, mine: Path, plant: Plant) -> None:
+def test_a_linked_log_is_not_written(task_repo: Repo, mine: Path, plant: Plant) -> None:
     """An entry is never added to another file than the log."""
     path = task_repo.task_folder("010") / "log.md"
     path.unlink(missing_ok=True)
@@ -94,7 +94,7 @@ def test_the_log_of_a_task(task_repo: Repo, mine: Path, plant: Plant) -> None:
 
 
 @every_plant
-def test_the_output_of_a_check(tmp_path: Path, mine: Path, plant: Plant) -> None:
+def test_planted_output_of_a_check(tmp_path: Path, mine: Path, plant: Plant) -> None:
     """The end of a failed check's output is neither written through a planted file nor read through one."""
     folder = tmp_path / "checks"
     folder.mkdir()
@@ -110,8 +110,8 @@ def test_the_output_of_a_check(tmp_path: Path, mine: Path, plant: Plant) -> None
 
 
 @every_plant
-def test_the_files_of_a_worktree(tmp_path: Path, mine: Path, plant: Plant) -> None:
-    """The files that sow replaces in a git folder are prepared in a new file, whatever is in its place."""
+def test_planted_files_of_a_worktree(tmp_path: Path, mine: Path, plant: Plant) -> None:
+    """The files that sow replaces in a git folder are written to a new file, whatever is in their place."""
     target = tmp_path / "sow-asked"
     plant(tmp_path / "sow-asked.sow", mine)
     git_worktree_files.write(str(target), "text\n")
@@ -125,8 +125,8 @@ def test_the_files_of_a_worktree(tmp_path: Path, mine: Path, plant: Plant) -> No
         assert git_worktree_files.first_line(str(target)) == ""
 
 
-def test_striking_leaves_other_names_alone(tmp_path: Path, mine: Path) -> None:
-    """A secret is struck out of a session's file, and not out of the user's file that is the same one."""
+def test_masking_leaves_hard_links_alone(tmp_path: Path, mine: Path) -> None:
+    """A secret is masked in a session's file, and not in the user's file that is the same one."""
     hard(tmp_path / "turn-001.out", mine)
     assert redaction.redact_file(str(tmp_path / "turn-001.out"), ["sk-dummy-0123456789"]) == 1
     assert mine.read_text() == MINE
@@ -134,8 +134,8 @@ def test_striking_leaves_other_names_alone(tmp_path: Path, mine: Path) -> None:
 
 
 @every_plant
-def test_a_claim(task_repo: Repo, mine: Path, plant: Plant) -> None:
-    """Who works on a task is written into the claim's own file only."""
+def test_a_planted_claim(task_repo: Repo, mine: Path, plant: Plant) -> None:
+    """The holder of a task is written into the claim's own file only."""
     home = home_at(task_repo.root)
     with home.claim("task-010", purpose="test"):
         path = Path(home.claims) / "claim-task-010.lock"
@@ -151,15 +151,15 @@ def test_a_claim(task_repo: Repo, mine: Path, plant: Plant) -> None:
 
 
 @every_plant
-def test_a_mark(tmp_path: Path, mine: Path, plant: Plant) -> None:
-    """A planted mark of a check keeps no run from its start."""
+def test_a_planted_mark_of_a_check(tmp_path: Path, mine: Path, plant: Plant) -> None:
+    """A planted mark of a check stops no run."""
     plant(tmp_path / "test-1.mark", mine)
     end_left_checks(str(tmp_path))
     assert mine.read_text() == MINE
 
 
-def test_reading_takes_regular_files_only(tmp_path: Path, mine: Path) -> None:
-    """What is no regular file is an error, at once."""
+def test_only_regular_files_are_read(tmp_path: Path, mine: Path) -> None:
+    """Anything else is an error at once."""
     for plant in (soft, pipe):
         plant(tmp_path / plant.__name__, mine)
         with pytest.raises(OSError, match=r"not a regular file|symbolic links"):

@@ -1,4 +1,4 @@
-"""T5: our git calls execute and trust nothing that a worker planted in the git folder or its worktree."""
+"""T5: sow's git calls execute and trust nothing that a worker planted in the git folder or its worktree."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ SILENT = {"a repository in place of the pointer", *SUBMODULES}  # nothing in the
 
 @pytest.fixture
 def evil(plan_repo: PlanRepo, tmp_path: Path) -> Path:
-    """The file that a planted program would leave behind."""
+    """The file that a planted program would make."""
     left = tmp_path / "evil-was-here"
     program = tmp_path / "evil.sh"
     program.write_text(f"#!/bin/sh\nps -o args= -p $PPID >> {left}\ncat\n")
@@ -102,13 +102,13 @@ def evil(plan_repo: PlanRepo, tmp_path: Path) -> Path:
 
 
 def plant(plan_repo: PlanRepo, script: str, tmp_path: Path, who: str = "implementer-010") -> None:
-    """Let a worker do its work and plant something."""
+    """Lets a worker do its work and plant something."""
     plan_repo.act(who, f"EVIL={tmp_path}/evil.sh\n{WORK}echo {who} >> shared.txt\n{script}")
 
 
 @few_of("name", PLANTED, 2, always=SUBMODULES)
-def test_no_git_call_runs_what_a_worker_planted(plan_repo: PlanRepo, evil: Path, tmp_path: Path, name: str) -> None:
-    """A second task, the merges, the reviews and the user's branch come after the plant, and nothing of it runs."""
+def test_no_git_call_runs_planted_programs(plan_repo: PlanRepo, evil: Path, tmp_path: Path, name: str) -> None:
+    """A second task, the merges, the reviews and the user's branch come after the plant, and none of it runs."""
     (plan_repo.repo.root / "shared.txt").write_text("\n".join("abcdefghijklmnop") + "\n")
     plan_repo.repo.git("add", "shared.txt")
     plant(plan_repo, PLANTED[name], tmp_path)
@@ -135,7 +135,7 @@ def test_no_git_call_runs_what_a_worker_planted(plan_repo: PlanRepo, evil: Path,
 
 
 @few_of("kind", ["worktree", "submodule"], 1)
-def test_a_home_whose_git_folder_is_elsewhere(plan_repo: PlanRepo, evil: Path, tmp_path: Path, kind: str) -> None:
+def test_a_git_folder_elsewhere(plan_repo: PlanRepo, evil: Path, tmp_path: Path, kind: str) -> None:
     """The same in a linked worktree of the user, and in a submodule, whose settings name its folder."""
     repo = plan_repo.repo
     if kind == "worktree":
@@ -162,7 +162,7 @@ def test_a_home_whose_git_folder_is_elsewhere(plan_repo: PlanRepo, evil: Path, t
 
 @pytest.mark.full
 def test_a_planted_key_is_named_until_it_is_undone(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
-    """Later commands ignore it and doctor names it, until it is undone; the next run then has nothing to say."""
+    """Later commands ignore it and doctor names it, until it is undone; the next run reports nothing."""
     plant(plan_repo, PLANTED["a clean and a smudge filter"] + PLANTED["hooks"], tmp_path)
     plan_repo.plan("First")
     before = plan_repo.repo.git("config", "--local", "--list")
@@ -190,7 +190,7 @@ def test_a_planted_key_is_named_until_it_is_undone(plan_repo: PlanRepo, evil: Pa
 
 
 @pytest.mark.full
-def test_changes_that_are_kept_are_used(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
+def test_accepted_changes_are_used(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
     """After the user has accepted a filter, it is the user's own, and runs."""
     plant(plan_repo, PLANTED["a clean and a smudge filter"], tmp_path)
     plan_repo.plan("First")
@@ -207,7 +207,7 @@ def test_changes_that_are_kept_are_used(plan_repo: PlanRepo, evil: Path, tmp_pat
 
 @pytest.mark.full
 def test_the_users_own_filter_works(plan_repo: PlanRepo, tmp_path: Path) -> None:
-    """A filter that was there when the run started cleans what is collected and smudges what is checked out."""
+    """A filter from before the run cleans collected files and smudges checked out ones."""
     repo = plan_repo.repo
     repo.git("config", "--global", "filter.upper.clean", "tr a-z A-Z")
     repo.git("config", "filter.upper.smudge", "tr A-Z a-z")
@@ -227,8 +227,8 @@ def test_the_users_own_filter_works(plan_repo: PlanRepo, tmp_path: Path) -> None
 
 
 @pytest.mark.full
-def test_a_filter_that_changes_is_used_as_it_was(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
-    """A worker that changes the command of the user's own filter changes nothing for us."""
+def test_a_changed_filter_is_used_in_its_old_form(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
+    """If a worker changes the command of the user's own filter, sow uses the old one."""
     repo = plan_repo.repo
     repo.git("config", "filter.upper.clean", "tr a-z A-Z")
     (repo.root / ".gitattributes").write_text("*.up filter=upper\n")
@@ -242,8 +242,8 @@ def test_a_filter_that_changes_is_used_as_it_was(plan_repo: PlanRepo, evil: Path
     assert "filter.upper.clean was changed to" in result.err
 
 
-def test_replaced_objects_are_not_believed(plan_repo: PlanRepo) -> None:
-    """A replace ref shows harmless bytes to everybody who believes it: the reviewer sees what is merged. (F11)"""
+def test_replace_refs_are_ignored(plan_repo: PlanRepo) -> None:
+    """A replace ref shows harmless bytes to other git calls; the reviewer sees what is merged (F11)."""
     script = "echo harmful > part_010.txt; bad=$(git hash-object -w part_010.txt)\n"
     script += "good=$(echo harmless | git hash-object -w --stdin); git replace $bad $good\n"
     plan_repo.act("implementer", script)
@@ -258,8 +258,8 @@ def test_replaced_objects_are_not_believed(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_graft_and_a_shallow_list_are_not_believed(plan_repo: PlanRepo) -> None:
-    """A worker that cuts the history off for git changes nothing for us."""
+def test_grafts_and_shallow_lists_are_ignored(plan_repo: PlanRepo) -> None:
+    """A worker that cuts the history for git changes nothing for sow."""
     script = f"{WORK}common=$(git rev-parse --git-common-dir); git rev-parse HEAD > $common/shallow\n"
     plan_repo.act("implementer", f"{script}git rev-parse HEAD > $common/info/grafts\n")
     plan_repo.plan("First")
@@ -271,8 +271,8 @@ def test_a_graft_and_a_shallow_list_are_not_believed(plan_repo: PlanRepo) -> Non
     assert plan_repo.repo.git("log", "--format=%s").splitlines()[-1] == "first"
 
 
-def test_objects_of_another_repository_stop_the_run(plan_repo: PlanRepo, tmp_path: Path) -> None:
-    """Git cannot be told to ignore an alternate: nothing is taken from it, and a person decides."""
+def test_an_alternate_stops_the_run(plan_repo: PlanRepo, tmp_path: Path) -> None:
+    """Git cannot ignore an alternate: nothing is taken from it, and a person decides."""
     plan_repo.repo.git("init", "-q", "--bare", str(tmp_path / "other.git"))
     script = f"{WORK}echo {tmp_path}/other.git/objects > $(git rev-parse --git-common-dir)/objects/info/alternates\n"
     plan_repo.act("implementer-010-1", script)
@@ -290,8 +290,8 @@ def test_objects_of_another_repository_stop_the_run(plan_repo: PlanRepo, tmp_pat
     assert (plan_repo.repo.root / "part_010.txt").exists()
 
 
-def test_a_commit_graph_is_not_believed(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit graph can name another tree than the commit does: our calls read the commit."""
+def test_a_commit_graph_is_ignored(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit graph can name another tree than the commit does: sow reads the commit."""
     for name, value in bare_repo.environment.items():
         monkeypatch.setenv(name, value)
     (bare_repo.root / "a").write_text("a\n")
@@ -307,8 +307,8 @@ def test_a_commit_graph_is_not_believed(bare_repo: Repo, monkeypatch: pytest.Mon
     assert git.run(["log", "-1", "--format=%T"], cwd=str(bare_repo.root)).strip() == new
 
 
-def test_a_killed_run_leaves_nothing_to_believe(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
-    """What a worker planted before the run was killed is not taken for the user's by the next run."""
+def test_plants_of_a_killed_run_are_ignored(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
+    """What a worker planted before a kill is not taken for the user's by the next run."""
     plant(plan_repo, f"{PLANTED['a clean and a smudge filter']}kill -9 $PPID_OF_SOW\n", tmp_path)
     script = (plan_repo.folder / "implementer-010.sh").read_text()
     sow = 'sow=$(ps -o ppid= -p $$ | tr -d " "); while ! ps -o args= -p $sow | grep -q " run plan.yaml"; do '
@@ -325,8 +325,8 @@ def test_a_killed_run_leaves_nothing_to_believe(plan_repo: PlanRepo, evil: Path,
     assert "filter.evil.clean" in result.err
 
 
-def test_the_seal_is_written_again_if_somebody_edits_it(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
-    """A worker without a sandbox finds the sealed settings, and edits them: the run has them in memory."""
+def test_edited_seals_are_written_again(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
+    """A worker without a sandbox edits the sealed settings: the run has them in memory."""
     script = (
         'for config in "$HOME"/.local/state/sow/git/*/config; do git config --file $config filter.evil.clean $EVIL; '
     )

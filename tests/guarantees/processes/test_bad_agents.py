@@ -16,8 +16,8 @@ MEMORY = 100 * MEGABYTE
 
 
 @few_of("step", ["flood", "long_line"], 1)
-def test_endless_output_is_capped(worker: WorkerRepo, step: str) -> None:
-    """A worker that prints without end is stopped at the cap, and its transcript is no larger than that."""
+def test_endless_output_is_limited(worker: WorkerRepo, step: str) -> None:
+    """A worker that prints without end is stopped at the limit, and its transcript is no larger than that."""
     worker.limits(transcript_mb=8)
     worker.scenario([{step: SIZE}, {"hang": True}])
     result = worker.spawn()
@@ -27,7 +27,7 @@ def test_endless_output_is_capped(worker: WorkerRepo, step: str) -> None:
     assert worker.transcript().stat().st_size <= 8 * MEGABYTE
 
 
-def test_a_long_line_is_read_without_being_kept(worker: WorkerRepo) -> None:
+def test_a_long_line_is_not_kept(worker: WorkerRepo) -> None:
     """A line of many megabytes is cut, and the events after it are read as usual."""
     worker.scenario([{"long_line": SIZE}, {"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
     call = worker.start("agent", "spawn", "implementer", "010", "--json")
@@ -37,8 +37,8 @@ def test_a_long_line_is_read_without_being_kept(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_memory_stays_bounded(worker: WorkerRepo) -> None:
-    """While a worker prints far more than we may hold, our own process stays small."""
+def test_memory_is_limited(worker: WorkerRepo) -> None:
+    """While a worker prints a lot, sow's own process stays small."""
     worker.scenario(
         [{"long_line": SIZE}, {"flood": SIZE}, {"run": ["touch", "begun"]}, {"sleep": 2}, {"status": "needs_review"}]
     )
@@ -64,8 +64,8 @@ def test_memory_stays_bounded(worker: WorkerRepo) -> None:
     ],
     5,
 )
-def test_garbage_is_survived(worker: WorkerRepo, steps: list[dict[str, str]]) -> None:
-    """Whatever is between the events, the turn ends with what the worker did."""
+def test_garbage_is_ignored(worker: WorkerRepo, steps: list[dict[str, str]]) -> None:
+    """With any garbage between the events, the turn ends with the worker's result."""
     worker.scenario([*steps, {"raw": ""}, {"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
     result = worker.spawn()
     assert result.code == 0, result
@@ -74,7 +74,7 @@ def test_garbage_is_survived(worker: WorkerRepo, steps: list[dict[str, str]]) ->
 
 
 def test_a_closed_pipe_is_no_end(worker: WorkerRepo) -> None:
-    """A worker that closes its output and lives on is held to the silence limit."""
+    """A worker that closes its output and lives on is ended by the silence limit."""
     worker.limits(silence_timeout="1s")
     worker.scenario([{"close_output": True}, {"hang": True}])
     assert worker.spawn().code == 1
@@ -89,8 +89,8 @@ FLOODS = {
 
 
 @few_of("flood", FLOODS, 1)
-def test_millions_of_short_lines_do_not_hold_us(worker: WorkerRepo, flood: str) -> None:
-    """However slowly lines are read that come fast, the limits are kept, and the call ends soon after its worker."""
+def test_millions_of_short_lines_do_not_delay_sow(worker: WorkerRepo, flood: str) -> None:
+    """Even if lines come faster than they are read, the limits hold, and the call ends soon after its worker."""
     script(worker, f"#!/bin/sh\n{FLOODS[flood]}\n", limits={"transcript_mb": 8, "stop_grace": "500ms"})
     result = worker.spawn("--executor", "script")
     assert result.code in (0, 1), result
@@ -105,8 +105,8 @@ def test_millions_of_short_lines_do_not_hold_us(worker: WorkerRepo, flood: str) 
         ("#!/no/such/interpreter\n", "the program that its first line (#!) names is missing"),
     ],
 )
-def test_a_program_that_is_none_is_said(worker: WorkerRepo, text: str, error: str) -> None:
-    """A file with the right to be executed that cannot be is an error that says why."""
+def test_a_broken_program_is_reported(worker: WorkerRepo, text: str, error: str) -> None:
+    """A file with the execute permission that cannot run is an error with the reason."""
     script(worker, text)
     result = worker.spawn("--executor", "script")
     assert result.code == 1, result
@@ -118,7 +118,7 @@ def test_a_program_that_is_none_is_said(worker: WorkerRepo, text: str, error: st
 
 @pytest.mark.full
 def test_a_prompt_of_two_megabytes_arrives(worker: WorkerRepo) -> None:
-    """A long prompt reaches the worker whole, through its stdin."""
+    """A long prompt reaches the worker completely, through its stdin."""
     worker.spawn()
     text = "long words " * 190_000
     result = worker.repo.sow("agent", "resume", "010", "-", stdin=text.encode())

@@ -26,7 +26,7 @@ ROUNDS = 20 if FULL else 1
 
 
 def sleepers(worker: WorkerRepo) -> set[int]:
-    """Processes of the worker's family, marked or not, by the folder that they work in."""
+    """Returns processes of the worker's family, marked or not, by their working folder."""
     result = set()
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):  # ended meanwhile
@@ -38,7 +38,7 @@ def sleepers(worker: WorkerRepo) -> set[int]:
 @few_of("ending", ENDINGS, 3)
 @few_of("kind", ORPHANS, 3)
 def test_no_process_is_left(worker: WorkerRepo, kind: str, ending: str) -> None:
-    """However the call ends, a family that forks, hides and ignores signals is gone afterwards."""
+    """However the call ends, processes that fork, hide and ignore signals are gone afterwards."""
     worker.limits(stop_grace="500ms")
     for _ in range(ROUNDS):
         (worker.repo.root / "begun").unlink(missing_ok=True)
@@ -70,8 +70,8 @@ def test_no_process_is_left(worker: WorkerRepo, kind: str, ending: str) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_ctrl_c_says_so_and_the_task_can_go_on(worker: WorkerRepo) -> None:
-    """An interrupted call exits 130, and the session is resumed afterwards."""
+def test_an_interrupted_task_can_continue(worker: WorkerRepo) -> None:
+    """An interrupted call exits 130, and the session can be resumed."""
     worker.scenario(
         [{"run": ["touch", "begun"]}, {"hang": True}],
         [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}],
@@ -85,7 +85,7 @@ def test_ctrl_c_says_so_and_the_task_can_go_on(worker: WorkerRepo) -> None:
 
 
 def test_a_bystander_is_never_signalled(worker: WorkerRepo) -> None:
-    """A process of the same user, in the same folder, without our mark and not of our family, lives on."""
+    """A process of the same user in the same folder, without a mark and not below the worker, lives on."""
     bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], cwd=worker.repo.root)
     try:
         worker.scenario([ORPHANS["deaf"], {"hang": True}])
@@ -106,7 +106,7 @@ BEFORE_US = {
 
 
 @pytest.mark.parametrize("other", BEFORE_US)
-def test_a_child_that_was_there_before_us_is_never_signalled(worker: WorkerRepo, other: str) -> None:
+def test_an_earlier_child_is_never_signalled(worker: WorkerRepo, other: str) -> None:
     """A shell that starts a job and then becomes sow keeps its job."""
     wait = "touch begun; while [ ! -e go ]; do sleep 0.05; done"
     worker.scenario([ORPHANS["without its mark"], {"run": ["sh", "-c", wait]}, {"status": "needs_review"}])
@@ -130,7 +130,7 @@ def test_a_child_that_was_there_before_us_is_never_signalled(worker: WorkerRepo,
 
 
 def test_a_second_ctrl_c_does_not_wait(worker: WorkerRepo) -> None:
-    """The first Ctrl-C gives a worker its grace, and the second ends that."""
+    """The first Ctrl-C gives a worker time to end, and the second ends it at once."""
     deaf = "#!/bin/sh\ntrap 'touch asked' TERM INT\ntouch begun\nwhile :; do sleep 0.1; done\n"
     script(worker, deaf, limits={"stop_grace": "1h"})
     call = worker.start("agent", "spawn", "implementer", "010", "--executor", "script")
@@ -142,8 +142,8 @@ def test_a_second_ctrl_c_does_not_wait(worker: WorkerRepo) -> None:
     assert not worker.alive()
 
 
-def test_a_reader_that_goes_away_leaves_nobody_behind(worker: WorkerRepo) -> None:
-    """`sow agent spawn … | head -1` ends, and so does a worker that is deaf."""
+def test_a_closed_pipe_leaves_no_process(worker: WorkerRepo) -> None:
+    """`sow agent spawn … | head -1` ends, and so does a worker that ignores signals."""
     worker.limits(stop_grace="500ms")
     steps = [{"say": f"line {number}"} for number in range(50)]
     worker.scenario([{"ignore": ["SIGTERM", "SIGINT"]}, *steps, {"sleep": 0.5}, *steps, {"hang": True}])
@@ -160,8 +160,8 @@ def test_a_reader_that_goes_away_leaves_nobody_behind(worker: WorkerRepo) -> Non
                 os.kill(pid, signal.SIGKILL)
 
 
-def test_a_worker_that_lingers_after_its_last_word_is_ended(worker: WorkerRepo) -> None:
-    """The final event counts: a worker that does not exit afterwards is stopped, and its work stands."""
+def test_a_worker_that_stays_after_its_final_event_is_ended(worker: WorkerRepo) -> None:
+    """The final event counts: a worker that does not exit is stopped, and its work counts."""
     worker.limits(linger_timeout="1s")
     worker.scenario(
         [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}, {"finish": "done"}, {"hang": True}]

@@ -24,7 +24,7 @@ NONCE = "7d1f0c52a9e84b63"
 
 @blocks
 def test_every_history_ends(block):
-    """Whatever workers, checks, reviewers and merges do, a task ends, and RED sends it back as often as allowed."""
+    """For any worker, check, reviewer and merge a task ends, and RED sends it back as often as allowed."""
     ends = set()
     for seed in range(block, SEEDS, BLOCKS):
         history = History(seed)
@@ -38,7 +38,7 @@ def test_every_history_ends(block):
 
 @blocks
 def test_a_crash_anywhere_changes_nothing(block):
-    """Killed at any of its doors, a history ends as it would have: with the same state, byte for byte, and merges."""
+    """Killed at any call, a history ends with the same state, byte for byte, and the same merges."""
     crashes = 0
     for seed in range(block, CRASHED, BLOCKS):
         calm = History(seed)
@@ -53,7 +53,7 @@ def test_a_crash_anywhere_changes_nothing(block):
 
 
 def handed_in(iteration: int = 1, *verdicts: str, used: int = 0, rule: str = "") -> dict:
-    """A task with reviews of each iteration so far."""
+    """A task with a review of each iteration so far."""
     reviews = [
         {
             "iteration": number,
@@ -74,16 +74,16 @@ def stage(given: dict, *, retries: int = 2, reviewers: int = 1) -> str:
 
 
 @pytest.mark.parametrize("retries", range(4))
-def test_red_goes_back_up_to_the_limit_and_is_then_asked(retries):
-    """As often as allowed RED goes back to its worker, and the next one is a person's."""
+def test_red_is_sent_back_up_to_the_limit(retries):
+    """RED is sent back as often as allowed, and the next one is a person's."""
     seen = []
     for used in range(retries + 2):
         seen.append(stage(handed_in(used + 1, *["RED"] * (used + 1), used=used), retries=retries))
     assert seen == ["send_back"] * retries + ["ask"] * 2
 
 
-def test_the_same_finding_twice_in_a_row_is_a_question():
-    """A finding that the last iteration did not change goes to a person, though retries are left; others go back."""
+def test_a_repeated_finding_is_a_question():
+    """A finding that the last iteration did not fix goes to a person, though retries are left; others are sent back."""
     assert stage(handed_in(2, "RED", "RED", used=1, rule="tests"), retries=9) == "ask"
     assert stage(handed_in(2, "RED", "RED", used=1), retries=9) == "send_back"
     between = handed_in(3, "RED", "RED", "RED", used=2, rule="tests")
@@ -105,19 +105,19 @@ CHANGES = {
 
 
 @all_of("name", CHANGES)
-def test_what_differs_on_each_run_is_not_another_finding(name):
+def test_changing_details_do_not_make_another_finding(name):
     """Times, durations, temporary paths, process ids and addresses in a text do not make it a new finding."""
     first, second = (read({"text": f"it fails: {change} and stops"})["id"] for change in CHANGES[name])
     assert first == second
 
 
 @pytest.mark.parametrize(("one", "other"), [("2 failed", "1 failed"), ("a[3] is 5", "a[4] is 5"), ("x != 7", "x != 8")])
-def test_other_numbers_are_another_finding(one, other):
+def test_other_numbers_make_another_finding(one, other):
     """Counts, indexes and values that differ make another finding."""
     assert read({"text": one})["id"] != read({"text": other})["id"]
 
 
-def test_a_finding_that_came_back_as_a_note_is_no_question():
+def test_a_repeated_note_is_no_question():
     """Only errors count as the same finding again."""
     noted = handed_in(2, "RED", "RED", used=1, rule="tests")
     noted["reviews"][1]["findings"][0] = read({"severity": "note", "text": "No", "rule": "tests"})
@@ -132,7 +132,7 @@ def test_only_green_and_yellow_pass(flag):
 
 @pytest.mark.parametrize("reviewers", [1, 2, 3])
 def test_no_verdict_is_no_pass(reviewers):
-    """While a review is missing, the next stage is the review, and an older one does not stand in for it."""
+    """While a review is missing, the next stage is the review, and an older one does not count."""
     assert stage(handed_in(2, *["GREEN"]), reviewers=reviewers) == "review"
     there = handed_in(1, "GREEN")
     assert stage(there, reviewers=reviewers) == ("merge" if reviewers == 1 else "review")
@@ -144,8 +144,8 @@ FLAGS = ("GREEN", "YELLOW", "", None, "RED")
 
 
 @all_of("flags", list(product(FLAGS, repeat=3)))
-def test_together_reviewers_are_as_strict_as_the_strictest(flags):
-    """Of all that three reviewers can say, only GREEN and YELLOW of all of them pass, and one RED is RED."""
+def test_several_reviewers_are_as_strict_as_the_strictest(flags):
+    """With three reviewers only GREEN and YELLOW of all of them pass, and one RED is RED."""
     together = combined([None if flag is None else Verdict(flag) for flag in flags])
     assert together.passes == (set(flags) <= {"GREEN", "YELLOW"})
     assert (together.flag == "RED") == ("RED" in flags)
@@ -153,8 +153,8 @@ def test_together_reviewers_are_as_strict_as_the_strictest(flags):
 
 
 @pytest.mark.parametrize("text", ["", "I looked at it.", "Quality Control: PURPLE", "{}", json.dumps({"nonce": NONCE})])
-def test_a_doubt_is_tried_no_differently_from_red(text):
-    """An answer without a verdict does not pass, and is no reason to repeat the work."""
+def test_a_doubt_is_treated_like_red(text):
+    """An answer without a verdict does not pass, and the work is not repeated."""
     verdict = parse(text, NONCE)
     assert not verdict.passes
     assert verdict.doubt
@@ -162,7 +162,7 @@ def test_a_doubt_is_tried_no_differently_from_red(text):
 
 
 def asked(times: int, *, other: int = 0) -> dict:
-    """A paused task that has asked the same before, and other things too."""
+    """A paused task that has asked the same before, and other questions."""
     kept = {"number": 1, "asked_at": NOW, "answer": "a", "answered_at": NOW, "answered_by": "ada"}
     texts = ["Should the e-mail address be unique?"] * (times - 1) + [f"Question {number}?" for number in range(other)]
     question = {"number": 9, "text": "should the E-mail address be unique", "asked_at": NOW}

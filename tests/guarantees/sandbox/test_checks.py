@@ -28,7 +28,7 @@ def _sandbox(plan_repo: PlanRepo) -> None:
 
 
 def run_script(plan_repo: PlanRepo, script: str, *arguments: str) -> Any:
-    """Run a plan whose check is this script; returns the result of the run."""
+    """Runs a plan whose check is this script; returns the result."""
     home, root = plan_repo.repo.environment["HOME"], plan_repo.repo.root
     text = script.format(home=home, root=root, crew=plan_repo.folder, pid=os.getpid())
     (root / "check.sh").write_text(f"set -e\n{text}\n")
@@ -43,7 +43,7 @@ def passed(plan_repo: PlanRepo) -> list[bool]:
 
 
 def outside(plan_repo: PlanRepo) -> dict[str, bytes]:
-    """Every file of the user's home, of the crew and of git's settings and hooks."""
+    """Returns every file of the user's home, of the crew and of git's settings and hooks."""
     folders = [Path(plan_repo.repo.environment["HOME"]), plan_repo.folder, plan_repo.repo.root / ".git/hooks"]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     files += [plan_repo.repo.root / ".git/config", plan_repo.repo.root / "README.md"]
@@ -85,7 +85,7 @@ REFUSED = {
 
 
 @few_of("script", REFUSED.values(), 5, ids=REFUSED)
-def test_the_kernel_refuses(plan_repo: PlanRepo, script: str) -> None:
+def test_the_kernel_refuses_every_act(plan_repo: PlanRepo, script: str) -> None:
     """A check that reaches for the user's files, git, state or processes fails, and nothing has changed."""
     keys = Path(plan_repo.repo.environment["HOME"], ".ssh")
     keys.mkdir()
@@ -104,7 +104,7 @@ def test_the_kernel_refuses(plan_repo: PlanRepo, script: str) -> None:
 
 @pytest.mark.full
 def test_a_home_is_private_and_empty(plan_repo: PlanRepo) -> None:
-    """A check may write to its home and to /tmp, and nothing of it is there for the next check or for the user."""
+    """A check may write to its home and to /tmp; the next check and the user do not see that."""
     home = Path(plan_repo.repo.environment["HOME"])
     plan_repo.plan(
         {
@@ -120,7 +120,7 @@ def test_a_home_is_private_and_empty(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_ordinary_checks_pass(plan_repo: PlanRepo) -> None:
-    """A check reads its checkout, the history and the programs of the user, and builds in its checkout."""
+    """A check reads its checkout, the history and the user's programs, and builds in its checkout."""
     script = """
     git log -1 --format=%H
     git status --porcelain
@@ -154,8 +154,8 @@ def test_the_folders_of_the_settings_are_open(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_repository_cannot_bring_its_own_bubblewrap(plan_repo: PlanRepo) -> None:
-    """A bwrap in the checkout's virtual environment, which is first on PATH, never runs outside of the box."""
+def test_a_bubblewrap_of_the_repository_is_not_used(plan_repo: PlanRepo) -> None:
+    """A bwrap in the checkout's virtual environment, which is first on PATH, never runs outside of the sandbox."""
     programs = plan_repo.repo.root / ".venv" / "bin"
     programs.mkdir(parents=True)
     (programs.parent / "pyvenv.cfg").write_text("home = /usr/bin\n")
@@ -172,7 +172,7 @@ SHARED = {"git": "echo evil > .git/hooks/post-commit", "state": "echo evil > .so
 
 @pytest.mark.parametrize("script", SHARED.values(), ids=SHARED)
 def test_one_folder_for_all_protects_git_and_state(plan_repo: PlanRepo, script: str) -> None:
-    """With `--isolation none` a check writes the user's checkout, and still neither git nor the state."""
+    """With `--isolation none` a check writes the user's checkout, but neither git nor the state."""
     result = run_script(plan_repo, f"touch made; {script}", "--isolation", "none")
     assert passed(plan_repo) == [False], result
     assert (plan_repo.repo.root / "made").exists()
@@ -197,7 +197,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("path", "words"), WRONG.items(), ids=WRONG)
 def test_a_wrong_folder_is_refused(plan_repo: PlanRepo, path: str, words: str) -> None:
-    """A folder that does not exist, or that holds the home, ends the call with exit code 2 before anything starts."""
+    """A missing folder, or one that contains the home, ends the call with exit 2 before anything starts."""
     plan_repo.configure(sandbox={"write": [path]})
     plan_repo.plan("Part")
     before = plan_repo.repo.git("for-each-ref")
@@ -207,7 +207,7 @@ def test_a_wrong_folder_is_refused(plan_repo: PlanRepo, path: str, words: str) -
 
 
 def fake_bubblewrap(plan_repo: PlanRepo, text: str) -> None:
-    """Put a script in place of bubblewrap on the user's PATH."""
+    """Puts a script in place of bubblewrap on the user's PATH."""
     program = plan_repo.folder / "bin" / "bwrap"
     program.parent.mkdir()
     program.write_text(text)
@@ -216,7 +216,7 @@ def fake_bubblewrap(plan_repo: PlanRepo, text: str) -> None:
 
 
 def open_traces(plan_repo: PlanRepo) -> Path:
-    """Return a folder that checks in the sandbox may write."""
+    """Returns a folder that checks in the sandbox may write."""
     traces = plan_repo.folder / "traces"
     traces.mkdir()
     plan_repo.configure(sandbox={"write": [str(traces)]})
@@ -224,7 +224,7 @@ def open_traces(plan_repo: PlanRepo) -> Path:
 
 
 def started(plan_repo: PlanRepo, script: str) -> subprocess.Popen[bytes]:
-    """Start a run whose check is this script, and wait until the check has made `traces/begun`."""
+    """Starts a run whose check is this script, and waits until the check has made `traces/begun`."""
     (plan_repo.repo.root / "check.sh").write_text(script)
     plan_repo.repo.git("add", "--all")
     plan_repo.plan({"test_commands": ["sh check.sh"]})
@@ -234,8 +234,8 @@ def started(plan_repo: PlanRepo, script: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.full
-def test_a_box_that_does_not_start_is_a_question(plan_repo: PlanRepo) -> None:
-    """If bubblewrap fails before a check has begun, no worker is blamed: the run asks."""
+def test_a_sandbox_that_does_not_start_is_a_question(plan_repo: PlanRepo) -> None:
+    """If bubblewrap fails before a check has begun, no task is sent back: the run asks."""
     fake_bubblewrap(
         plan_repo,
         '#!/bin/sh\nfor last; do :; done\n[ "$last" = true ] && exit 0\necho "bwrap: no room" >&2\nexit 1\n',
@@ -246,8 +246,8 @@ def test_a_box_that_does_not_start_is_a_question(plan_repo: PlanRepo) -> None:
     assert "evidence" not in plan_repo.task("010") or passed(plan_repo) == []
 
 
-def test_a_sandbox_that_is_wanted_and_missing_is_an_error(plan_repo: PlanRepo) -> None:
-    """`bwrap` without bubblewrap ends with exit code 2; `auto` runs without it and says so."""
+def test_a_required_sandbox_that_is_missing_is_an_error(plan_repo: PlanRepo) -> None:
+    """`bwrap` without bubblewrap ends with exit 2; `auto` runs without it and says so."""
     fake_bubblewrap(plan_repo, "#!/bin/sh\necho 'bwrap: Creating new namespace failed' >&2\nexit 1\n")
     plan_repo.plan("Part")
     plan_repo.repo.environment["SOW_SANDBOX"] = "bwrap"
@@ -262,7 +262,7 @@ def test_a_sandbox_that_is_wanted_and_missing_is_an_error(plan_repo: PlanRepo) -
 
 @pytest.mark.full
 def test_ctrl_c_lets_a_check_clean_up(plan_repo: PlanRepo) -> None:
-    """The program in the box gets the signal, and the box ends with it."""
+    """The program in the sandbox gets the signal, and the sandbox ends with it."""
     traces = open_traces(plan_repo)
     plan_repo.configure(limits={"stop_grace": "20s"})
     script = f"trap 'touch {traces}/cleaned; exit 1' TERM\ntouch {traces}/begun\nsleep 300 & wait\n"
@@ -273,8 +273,8 @@ def test_ctrl_c_lets_a_check_clean_up(plan_repo: PlanRepo) -> None:
     assert (traces / "cleaned").exists()
 
 
-def test_no_process_of_a_box_survives(plan_repo: PlanRepo) -> None:
-    """A daemon without marks ends with its check, and with a sow that is killed with kill -9."""
+def test_no_process_of_a_sandbox_survives(plan_repo: PlanRepo) -> None:
+    """A daemon without marks ends with its check, and after kill -9 of sow."""
     traces = open_traces(plan_repo)
     name = f"31{os.getpid()}"
     script = f"env -i setsid sleep {name} &\ntouch {traces}/begun\nsleep {name}\n"
@@ -300,8 +300,8 @@ sh install.sh
 """
 
 
-def test_a_set_up_of_a_worker_changes_no_other(plan_repo: PlanRepo) -> None:
-    """Packages of the user's own commit are kept; what the set-up of a worker's commit leaves in its home is not."""
+def test_a_setup_of_a_worker_affects_no_other(plan_repo: PlanRepo) -> None:
+    """Packages of the user's commit are kept; files that the setup of a worker's commit leaves in its home are not."""
     traces = plan_repo.folder / "traces"
     traces.mkdir()
     plan_repo.configure(

@@ -45,7 +45,7 @@ os.replace("orchestration/new.json", path)
 
 @pytest.fixture
 def crew(repo: Repo, tmp_path: Path) -> Repo:
-    """A workflow of two agents whose design is verified; every role is played by a script."""
+    """A workflow of two agents whose design is verified; every role follows a script."""
     repo.environment["SOW_SANDBOX"] = "bwrap"
     repo.git("add", ".")
     repo.git("commit", "-q", "-m", "state")
@@ -64,7 +64,7 @@ def crew(repo: Repo, tmp_path: Path) -> Repo:
 
 
 def play(repo: Repo, *steps: dict[str, Any]) -> Any:
-    """Run the workflow; the first agent takes these steps."""
+    """Runs the workflow; the first agent takes these steps."""
     out = {"write": {"path": "orchestration/agents/{task}/task_output/out.md", "text": "made by {task}\n"}}
     passed = [[{"say": "All is there.\n\nVerification: PASSED"}]] * 3
     tasks = {"data": [[out, *steps]], "api": [[out]], "checker": passed}
@@ -78,7 +78,7 @@ def statuses(repo: Repo) -> dict[str, str]:
 
 
 def test_the_kernel_protects_the_other_agents(crew: Repo, tmp_path: Path) -> None:
-    """Each act of an agent on the folders of others fails, and the workflow comes to its end."""
+    """Each act of an agent on the folders of others fails, and the workflow is completed."""
     script = "".join(f"({act}) 2>/dev/null && echo {name!r} >> succeeded.txt\n" for name, act in ACTS.items())
     (tmp_path / "scripts/acts.sh").write_text(f"{script}true\n")
     before = (crew.root / "orchestration/agents/api/agent_instructions.md").read_bytes()
@@ -90,8 +90,8 @@ def test_the_kernel_protects_the_other_agents(crew: Repo, tmp_path: Path) -> Non
     assert not (crew.root / ".sow/local/sandbox/data/orchestration").exists()
 
 
-def test_only_its_own_status_is_taken(crew: Repo, tmp_path: Path) -> None:
-    """An agent replaces shared_status.json: its own lawful status counts, that of another agent does not."""
+def test_only_its_own_status_counts(crew: Repo, tmp_path: Path) -> None:
+    """An agent replaces shared_status.json: its own legal status counts, that of another agent does not."""
     (tmp_path / "scripts/edit.py").write_text(EDIT)
     look = "cat orchestration/shared_status.json > orchestration/agents/data/task_output/seen.json"
     set_status = ["sow", "workflow", "set", "status", "completion_drive_review"]
@@ -108,8 +108,8 @@ def test_only_its_own_status_is_taken(crew: Repo, tmp_path: Path) -> None:
     assert statuses(crew) == {"data": "session_complete", "api": "session_complete"}
 
 
-def test_a_run_says_what_protects_the_user(crew: Repo) -> None:
-    """The start of a workflow's run names the sandbox; wrong settings are bad input before anything begins."""
+def test_a_run_names_the_sandbox(crew: Repo) -> None:
+    """The start of a workflow's run names the sandbox; wrong settings are exit 2 before anything begins."""
     result = play(crew)
     assert json.loads(result.out.splitlines()[0])["sandbox"] == "agents and checks run in a sandbox"
     config = Path(crew.environment["HOME"]) / ".config/sow/config.yaml"
@@ -122,7 +122,7 @@ def test_a_run_says_what_protects_the_user(crew: Repo) -> None:
 
 
 def test_files_of_the_workflow(crew: Repo) -> None:
-    """A new file is kept; a change of the plan or of the state is told and does not count."""
+    """A new file is kept; a change of the plan or of the state is reported and does not count."""
     script = (
         "cd orchestration; echo new > hello.txt; echo evil >> workflow_coordination_plan.md; echo evil > state.yaml"
     )

@@ -36,7 +36,7 @@ sys.exit(0 if answer.status == 200 else 1)
 
 
 class Server:
-    """A server of this machine that says hello, and remembers what it was asked for."""
+    """A server of this machine that replies, and records its requests."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
@@ -85,12 +85,12 @@ def limit(plan_repo: PlanRepo, network: str, *hosts: str, **options: Any) -> Non
 
 
 def asking(plan_repo: PlanRepo, url: str, way: str = "proxy") -> str:
-    """A command that asks for a URL, and keeps the answer in its folder."""
+    """Returns a command that requests a URL, and stores the answer in its folder."""
     return f"{sys.executable} {plan_repo.folder}/ask.py {url} {way}"
 
 
 def work(plan_repo: PlanRepo, *commands: str) -> Result:
-    """Run a plan whose worker runs these commands; `codes.txt` says how each ended."""
+    """Runs a plan whose worker runs these commands; `codes.txt` has their exit codes."""
     script = "".join(f"{command} >> said.txt 2>&1; echo $? >> codes.txt; " for command in commands)
     plan_repo.simulated("hand", "implementer", [{"run": ["sh", "-c", script]}, {"status": "needs_review"}])
     plan_repo.plan("First")
@@ -108,7 +108,7 @@ def log(plan_repo: PlanRepo) -> str:
 
 @needs_box
 def test_an_agent_reaches_only_the_named_hosts(plan_repo: PlanRepo, server: Server) -> None:
-    """Refused connections are logged, and told as refused commands are: on the task, in the run, report and inbox."""
+    """Refused connections are logged, and shown like refused commands: on the task, in the run, report and inbox."""
     other = Server()
     try:
         limit(plan_repo, "model", server.host)
@@ -227,7 +227,7 @@ def test_hostile_requests_reach_nothing_else(plan_repo: PlanRepo, server: Server
 
 
 @needs_box
-def test_none_is_no_network_at_all(plan_repo: PlanRepo, server: Server) -> None:
+def test_none_means_no_network(plan_repo: PlanRepo, server: Server) -> None:
     """With none an agent reaches nothing but itself, and sow."""
     limit(plan_repo, "none", server.host)
     own = "python3 -m http.server 8123 --bind 127.0.0.1 & sleep 1"
@@ -252,8 +252,8 @@ def test_a_role_may_differ(plan_repo: PlanRepo, server: Server) -> None:
 
 
 @needs_box
-def test_a_plan_narrows(plan_repo: PlanRepo, server: Server) -> None:
-    """A plan that says `network: none` takes the network from its agents, whatever the settings are."""
+def test_a_plan_can_restrict_the_network(plan_repo: PlanRepo, server: Server) -> None:
+    """A plan with `network: none` takes the network from its agents, whatever the settings are."""
     limit(plan_repo, "all", network_roles={"implementer": "all"})
     script = f"{asking(plan_repo, f'http://{server.host}/', 'direct')}; echo $? > codes.txt"
     plan_repo.simulated("hand", "implementer", [{"run": ["sh", "-c", script]}, {"status": "needs_review"}])
@@ -268,15 +268,15 @@ WIDER = {"model": "all", "none": "model"}
 
 @needs_box
 @pytest.mark.parametrize(("own", "wanted"), WIDER.items(), ids=WIDER)
-def test_a_plan_cannot_widen(plan_repo: PlanRepo, own: str, wanted: str) -> None:
+def test_a_plan_cannot_extend_the_network(plan_repo: PlanRepo, own: str, wanted: str) -> None:
     """A plan that wants more than the user's settings is refused before anything is written."""
     limit(plan_repo, own)
     refused_without_a_trace(plan_repo, "wider than your sandbox.network", inner={"network": wanted})
 
 
 @needs_box
-def test_a_plan_requires_the_sandbox(plan_repo: PlanRepo) -> None:
-    """With `sandbox: bwrap` in the plan, the agents of a role that runs outside of it by a setting run in it, too."""
+def test_a_plan_can_require_the_sandbox(plan_repo: PlanRepo) -> None:
+    """With `sandbox: bwrap` in the plan, a role that the settings exclude from the sandbox runs in it, too."""
     plan_repo.configure(sandbox={"mode": "auto", "roles": {"implementer": "off"}})
     script = "echo $$ > pid.txt"
     plan_repo.simulated("hand", "implementer", [{"run": ["sh", "-c", script]}, {"status": "needs_review"}])
@@ -286,8 +286,8 @@ def test_a_plan_requires_the_sandbox(plan_repo: PlanRepo) -> None:
     assert int(plan_repo.repo.git("show", "HEAD:pid.txt")) < 100  # a process id space of its own
 
 
-def test_a_plan_cannot_leave_the_sandbox(plan_repo: PlanRepo) -> None:
-    """A plan that wants less of a sandbox than the user is refused, and so is one that requires it where it is off."""
+def test_a_plan_cannot_weaken_the_sandbox(plan_repo: PlanRepo) -> None:
+    """A plan that wants less than the user is refused, and so is one that requires the sandbox where it is off."""
     for own, wanted, words in (
         ("bwrap", "auto", "wider than your sandbox.mode (bwrap)"),
         ("auto", "off", "wider than your sandbox.mode (auto)"),
@@ -305,7 +305,7 @@ def refused_without_a_trace(plan_repo: PlanRepo, words: str, **options: Any) -> 
     assert (plan_repo.repo.git("for-each-ref"), plan_repo.repo.git("status", "--porcelain", "--ignored")) == before
 
 
-def test_an_unknown_word_in_a_plan(plan_repo: PlanRepo) -> None:
+def test_an_unknown_network_in_a_plan_is_an_error(plan_repo: PlanRepo) -> None:
     """A network that does not exist is an error of the plan."""
     refused_without_a_trace(plan_repo, "none of all, model, none", inner={"network": "some"})
 
@@ -321,15 +321,15 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(("words", "settings"), WRONG.items(), ids=WRONG)
-def test_wrong_settings(plan_repo: PlanRepo, words: str, settings: dict[str, Any]) -> None:
-    """A wrong network or host in the user's settings ends the call with exit code 2."""
+def test_wrong_settings_are_exit_2(plan_repo: PlanRepo, words: str, settings: dict[str, Any]) -> None:
+    """A wrong network or host in the user's settings ends the call with exit 2."""
     plan_repo.configure(sandbox=settings)
     refused_without_a_trace(plan_repo, words)
 
 
 @pytest.mark.parametrize("network", ["model", "none"])
 def test_no_silent_fallback(plan_repo: PlanRepo, network: str) -> None:
-    """Where bubblewrap does not work, a limited network is an error, also in mode auto and for a single role."""
+    """Without a working bubblewrap a limited network is an error, also in mode auto and for a single role."""
     program = plan_repo.folder / "bin" / "bwrap"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho 'bwrap: Creating new namespace failed' >&2\nexit 1\n")
@@ -348,7 +348,7 @@ def test_no_silent_fallback(plan_repo: PlanRepo, network: str) -> None:
 
 
 @needs_box
-def test_a_program_outside_of_the_sandbox_is_an_error(plan_repo: PlanRepo) -> None:
+def test_a_program_outside_the_sandbox_is_an_error(plan_repo: PlanRepo) -> None:
     """A CLI that does not run in the sandbox, and a role without it, cannot have a limited network."""
     plan_repo.configure(sandbox={"network": "model"})
     refused_without_a_trace(plan_repo, "is limited (model), but hand does not run in the sandbox")
@@ -371,8 +371,8 @@ sys.exit(0 if answer.status == 403 else 1)
 
 @needs_box
 @pytest.mark.parametrize("network", ["all", "model"])
-def test_the_dashboard_refuses_a_box(plan_repo: PlanRepo, network: str) -> None:
-    """A process of a box is refused with the right token, without marks, and also through the proxy of its box."""
+def test_the_dashboard_refuses_a_sandboxed_process(plan_repo: PlanRepo, network: str) -> None:
+    """It is refused with the right token, without marks, and also through the proxy of its sandbox."""
     plan_repo.repo.ok("init")
     (plan_repo.folder / "knock.py").write_text(KNOCK)
     with Dashboard(plan_repo.repo) as dashboard:
@@ -386,7 +386,7 @@ def test_the_dashboard_refuses_a_box(plan_repo: PlanRepo, network: str) -> None:
 
 
 def checking(plan_repo: PlanRepo, url: str) -> None:
-    """A plan of two tasks whose only check asks for a URL."""
+    """A plan of two tasks whose only check requests a URL."""
     plan_repo.configure(run={"baseline": "on"}, sandbox={"read": [str(plan_repo.folder)]})
     plan_repo.plan(
         *({"name": name, "test_commands": [asking(plan_repo, url, "direct")]} for name in ("First", "Second"))
@@ -396,7 +396,7 @@ def checking(plan_repo: PlanRepo, url: str) -> None:
 @needs_box
 @pytest.mark.parametrize("answer", ["yes", "no"])
 def test_a_check_that_needs_the_network_is_a_question(plan_repo: PlanRepo, server: Server, answer: str) -> None:
-    """Checks run offline. If they pass on the base commit only with the network, the user is asked, once."""
+    """Checks run offline. If they pass on the base commit only with the network, the user is asked once."""
     checking(plan_repo, f"http://{server.host}/")
     first = plan_repo.run(*OFF, "--max-concurrency", "1")
     assert first.code == 4, first
@@ -430,7 +430,7 @@ def test_a_question_of_a_worker_opens_no_network(plan_repo: PlanRepo, server: Se
 
 @needs_box
 def test_the_settings_decide_for_checks(plan_repo: PlanRepo, server: Server) -> None:
-    """sandbox.network_roles.checks gives checks the network, or a few hosts; then nobody is asked."""
+    """sandbox.network_roles.checks gives checks the network, or a few hosts; then no question is asked."""
     checking(plan_repo, f"http://{server.host}/")
     plan_repo.configure(
         sandbox={"read": [str(plan_repo.folder)], "network_roles": {"checks": "model"}, "hosts": [server.host]}
@@ -442,8 +442,8 @@ def test_the_settings_decide_for_checks(plan_repo: PlanRepo, server: Server) -> 
 
 
 @needs_box
-def test_set_up_has_the_network(plan_repo: PlanRepo, server: Server) -> None:
-    """Set-up downloads packages, so it keeps the network while checks run offline."""
+def test_setup_has_the_network(plan_repo: PlanRepo, server: Server) -> None:
+    """Setup downloads packages, so it keeps the network while checks run offline."""
     checking(plan_repo, "http://127.0.0.1:9/")
     plan_repo.configure(worktree={"setup": [asking(plan_repo, f"http://{server.host}/setup", "direct").split()]})
     plan_repo.plan({"name": "First", "test_commands": ["true"]})

@@ -1,4 +1,4 @@
-"""S11: a worker in the sandbox changes only its worktree and its folder, and its work arrives as without one."""
+"""S11: a worker in the sandbox changes only its worktree and its task folder, and its work arrives as without one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _sandbox(plan_repo: PlanRepo) -> None:
 
 
 def shell(script: str) -> dict[str, Any]:
-    """The step of a simulated worker that runs a shell script."""
+    """Returns the step of a simulated worker that runs a shell script."""
     return {"run": ["sh", "-c", script]}
 
 
@@ -59,7 +59,7 @@ def test_a_worker_hands_in_its_work(plan_repo: PlanRepo) -> None:
 
 
 def test_variables_of_the_settings(plan_repo: PlanRepo) -> None:
-    """sandbox.env lets variables through to agents, set-up and checks; other variables are not there."""
+    """sandbox.env passes variables to agents, setup and checks; others are not there."""
     plan_repo.configure(sandbox={"env": ["DATABASE_URL"], "read": [str(plan_repo.folder)]})
     plan_repo.repo.environment |= {"DATABASE_URL": "postgres://db", "OTHER_KEY": "a key"}
     script = 'set -e; test "$DATABASE_URL" = postgres://db; test -z "$OTHER_KEY"; echo yes > seen.txt'
@@ -180,7 +180,7 @@ def test_the_kernel_refuses_every_act(plan_repo: PlanRepo) -> None:
 
 
 def outside(plan_repo: PlanRepo) -> dict[str, bytes]:
-    """The files of the user's home, of the crew, and git's settings and hooks."""
+    """Returns the files of the user's home, of the crew, and git's settings and hooks."""
     folders = [Path(plan_repo.repo.environment["HOME"]), plan_repo.repo.root / ".git/hooks"]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file() and "/.local/" not in str(path)]
     files += [plan_repo.repo.root / ".git/config", plan_repo.repo.root / ".git/info/exclude"]
@@ -188,7 +188,7 @@ def outside(plan_repo: PlanRepo) -> dict[str, bytes]:
 
 
 def test_a_question_is_answered_and_the_session_resumed(plan_repo: PlanRepo) -> None:
-    """A worker asks in the sandbox, and its next turn has the files of its private home and its own git folder."""
+    """A worker asks in the sandbox, and its next turn has its private home and its own git folder."""
     first = "echo kept > ~/kept.txt; git commit -q --allow-empty -m Before"
     second = "set -e; test -s ~/kept.txt; git log --format=%s | grep -q Before; echo done > done.txt"
     work(plan_repo, [shell(first), {"ask": "Which color?"}], [shell(second), {"status": "needs_review"}])
@@ -202,7 +202,7 @@ def test_a_question_is_answered_and_the_session_resumed(plan_repo: PlanRepo) -> 
 
 
 def test_a_follow_up_has_the_home_of_its_owner(plan_repo: PlanRepo) -> None:
-    """What a worker left in its private home, where a CLI keeps its conversations, is there in the follow-up's turn."""
+    """A worker's private home, where a CLI keeps its sessions, is there in the follow-up's turn."""
     hand_in = {"status": "needs_review"}
     own = [shell("echo kept > ~/kept.txt; echo one > one.txt"), hand_in]
     later = [shell("set -e; test -s ~/kept.txt; echo two > one.txt; git commit -q -a -m Two"), hand_in]
@@ -222,8 +222,8 @@ def test_a_follow_up_has_the_home_of_its_owner(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["status"] == "completed"
 
 
-def test_a_reviewer_reads_and_writes_nothing(plan_repo: PlanRepo) -> None:
-    """A reviewer in the sandbox sees the work and can change neither it nor its home; its verdict counts."""
+def test_a_reviewer_can_write_nothing(plan_repo: PlanRepo) -> None:
+    """A reviewer in the sandbox reads the work and cannot change it or its home; its verdict counts."""
     act = "git diff HEAD~1 --stat; echo evil > planted.txt; sow task set --id 010 status completed; true"
     plan_repo.simulated("judge", "quality-control", [shell(act), {"say": "Quality Control: GREEN\n\nFeedback: fine"}])
     work(plan_repo, [shell("echo one > one.txt"), {"status": "needs_review"}])
@@ -235,7 +235,7 @@ def test_a_reviewer_reads_and_writes_nothing(plan_repo: PlanRepo) -> None:
 
 
 def test_kill_9_leaves_no_process_and_loses_no_commit(plan_repo: PlanRepo) -> None:
-    """After kill -9 of sow, nothing of the sandbox is alive, and the next run takes over what the worker committed."""
+    """After kill -9 of sow, no process of the sandbox lives, and the next run takes over the worker's commits."""
     first = "echo one > one.txt; git add .; git commit -q -m One; touch ready; sleep 600"
     work(plan_repo, [shell(first)], [shell("echo two > two.txt"), {"status": "needs_review"}])
     plan_repo.plan("First")
@@ -252,7 +252,7 @@ def test_kill_9_leaves_no_process_and_loses_no_commit(plan_repo: PlanRepo) -> No
 
 
 def test_an_executor_without_a_sandbox_is_an_error(plan_repo: PlanRepo) -> None:
-    """sandbox.mode bwrap with a CLI that cannot run in it is refused; a role can go without."""
+    """sandbox.mode bwrap with a CLI that cannot run in it is refused; a role can be excluded."""
     plan_repo.plan("First")
     result = plan_repo.run(*OFF)
     assert result.code == 2, result

@@ -27,7 +27,7 @@ def seeds(block: int) -> range:
 
 
 def some_needs(rng: random.Random, count: int) -> dict[str, list[str]]:
-    """A graph without circles: each task may need some of those before it."""
+    """Generates a graph without circles: each task may depend on earlier ones."""
     ids = [f"{number}0" for number in range(1, count + 1)]
     share = rng.choice((0.0, 0.05, 0.2, 0.5))
     return {ident: [other for other in ids[:at] if rng.random() < share] for at, ident in enumerate(ids)}
@@ -51,7 +51,7 @@ def some_jobs(rng: random.Random, count: int) -> list[Job]:
 
 
 class Model:
-    """The rules once more, written from the design and worked out anew for every question."""
+    """The rules written a second time, computed anew for every question."""
 
     def __init__(self, jobs: list[Job], **options: Any) -> None:
         self.jobs = {job.id: job for job in jobs}
@@ -63,7 +63,7 @@ class Model:
         self.begin_waves()
 
     def blocked(self) -> set[str]:
-        """What waits and needs, near or far, something that waits for somebody; needs are before those who need."""
+        """Returns the jobs that depend on something that waits for a person, in order."""
         dead = {name for name, status in self.status.items() if status in ("failed", "asking", "abandoned")}
         result: set[str] = set()
         for job in self.jobs.values():
@@ -72,14 +72,14 @@ class Model:
         return result
 
     def begin_waves(self) -> None:
-        """The next wave begins when all before it have ended, if only by being blocked."""
+        """Begins the next wave when all jobs of the earlier ones have ended or are blocked."""
         over = self.blocked() | {name for name, status in self.status.items() if status in ENDED}
         last = max((job.wave for job in self.jobs.values()), default=0)
         while self.begun < last and all(job.id in over for job in self.jobs.values() if job.wave <= self.begun):
             self.begun += 1
 
     def ready(self) -> list[str]:
-        """What waits for nothing but a slot, the longest chain first."""
+        """Returns the jobs that only need a slot, the longest chain first."""
         order = list(self.jobs)
         ids = [
             job.id
@@ -98,7 +98,7 @@ class Model:
         return len(self.running(pool)) + sum(self.pool[item] == pool for item in more) < limit
 
     def beside(self, ident: str, others: list[str]) -> bool:
-        """Whether a job may work in the same folder as these."""
+        """Tells whether a job may work in the same folder as these."""
         files = self.jobs[ident].files
         return all(
             files and theirs and not meet(files, theirs) for theirs in (self.jobs[other].files for other in others)
@@ -130,7 +130,7 @@ def meet(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
 
 
 class Run:
-    """One run under a virtual clock: a board, its model, and dice for everything that can happen."""
+    """One run under a virtual clock: a scheduler, its model, and random events."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -150,7 +150,7 @@ class Run:
         self.started: list[str] = []
 
     def step(self, *, calm: bool) -> bool:
-        """Ask, check the answer, start what it names, and let something happen; whether the run continues."""
+        """Asks, checks the answer, starts the named jobs, and makes an event; tells whether the run continues."""
         decision = self.board.decide(self.now)
         assert repr(decision) == repr(self.board.decide(self.now)), "asking twice gives another answer"
         self.check(decision)
@@ -209,7 +209,7 @@ class Run:
         self.model.paused[pool] = until
 
     def surprise(self) -> None:
-        """Somebody acts: answers, gives up, pauses or resumes a pool, moves a job to another."""
+        """Makes a random event: an answer, a failure, a pause, or a job in another pool."""
         self.now += self.rng.choice((0.0, 0.0, 0.5))
         if self.breaker.is_final:
             self.breaker.reset()
@@ -233,8 +233,8 @@ class Run:
 
 
 @blocks
-def test_every_run_is_as_the_model_says_and_ends(block):
-    """Through limits, failures, questions, answers and pauses, each decision is the model's, and the run ends."""
+def test_every_run_follows_the_model_and_ends(block):
+    """With limits, failures, questions, answers and pauses each decision is the model's, and the run ends."""
     for seed in seeds(block):
         run = Run(seed)
         for _ in range(STEPS):
@@ -249,7 +249,7 @@ def test_every_run_is_as_the_model_says_and_ends(block):
 
 
 def play(jobs: list[Job], minutes: dict[str, float], **options: Any) -> list[tuple[float, str, float]]:
-    """A run in which nothing goes wrong and deciding takes no time: (start, task, end) of each."""
+    """Plays a run without failures in which decisions take no time; returns (start, task, end) of each."""
     board = Scheduler(jobs, **options)
     order = {job.id: at for at, job in enumerate(jobs)}
     now, result, running = 0.0, [], []
@@ -277,9 +277,10 @@ def length(found: list[tuple[float, str, float]]) -> float:
 
 
 @blocks
-def test_without_overhead_a_run_takes_what_its_schedule_says(block):
-    """Task by task a run starts and ends when the list schedule of its graph does; with enough slots that is the
-    critical path."""
+def test_without_overhead_a_run_follows_its_schedule(block):
+    """Each task starts and ends as in the list schedule of its graph; with enough slots the run takes the
+    critical path.
+    """
     for seed in seeds(block):
         rng = random.Random(seed)
         needs, minutes, jobs = some_plan(rng)
@@ -290,8 +291,8 @@ def test_without_overhead_a_run_takes_what_its_schedule_says(block):
 
 
 @blocks
-def test_a_wave_begins_when_the_one_before_has_ended(block):
-    """With barriers, no task starts before the last end of the wave before, and the run takes the sum of its waves."""
+def test_a_wave_begins_after_the_previous_one(block):
+    """With barriers no task starts before the last end of the previous wave, and the run takes the sum of its waves."""
     for seed in seeds(block):
         rng = random.Random(seed)
         _, minutes, jobs = some_plan(rng)
@@ -307,9 +308,10 @@ def test_a_wave_begins_when_the_one_before_has_ended(block):
 
 
 @blocks
-def test_ready_is_not_longer_than_waves(block):
-    """With a slot for each task it never is. With few, what is ready can take the slot that a longer chain needs soon
-    after: it is then never longer than Graham's bound, and at most one plan in a hundred is longer at all."""
+def test_ready_order_is_not_longer_than_waves(block):
+    """With a slot for each task it never is. With few, a ready task can take the slot that a longer chain needs soon
+    after: it is then never longer than Graham's bound, and at most one plan in a hundred is longer at all.
+    """
     longer = 0
     for seed in seeds(block):
         rng = random.Random(seed)
@@ -324,8 +326,8 @@ def test_ready_is_not_longer_than_waves(block):
     assert longer <= len(seeds(block)) / 100 + 1
 
 
-def test_the_model_would_notice():
-    """A board that forgets a pause, a barrier or a slot is told apart from the model."""
+def test_the_model_notices_faults():
+    """A scheduler that forgets a pause, a barrier or a slot differs from the model."""
     noticed = 0
     for seed in range(30):
         for option, value in (("slots", 7), ("schedule", "ready"), ("share", ""), ("pool_slots", {})):

@@ -28,7 +28,7 @@ def everything(folder: Path) -> bytes:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_secret_is_kept(worker: WorkerRepo, form: str) -> None:
-    """A secret of our environment that a worker prints is struck out of every file of the turn."""
+    """A secret of sow's environment that a worker prints is masked in every file of the turn."""
     worker.repo.environment |= dict(zip(NAMES, SECRETS, strict=True))
     shown = [FORMS[form](secret) for secret in SECRETS]
     worker.scenario(
@@ -49,8 +49,8 @@ UNNAMED = {
 }
 
 
-def test_secrets_that_do_not_look_like_one_are_not_kept(worker: WorkerRepo) -> None:
-    """Passwords in URLs, values that begin with a slash and what the user lets a worker have are struck out as well."""
+def test_unusual_secrets_are_not_kept(worker: WorkerRepo) -> None:
+    """Passwords in URLs, values that begin with a slash and variables that the user passes are masked as well."""
     worker.repo.environment |= {name: value for name, (value, _) in UNNAMED.items()}
     shown = [text for _, texts in UNNAMED.values() for text in texts]
     lines = "".join(f"echo 'it is {text}.'\necho 'it is {text}.' >&2\n" for text in shown)
@@ -62,7 +62,7 @@ def test_secrets_that_do_not_look_like_one_are_not_kept(worker: WorkerRepo) -> N
     assert b"Ada wrote it." in kept
 
 
-def test_a_child_has_its_own_key_and_no_other(worker: WorkerRepo) -> None:
+def test_a_child_has_only_its_own_key(worker: WorkerRepo) -> None:
     """The environment of a worker is an allow-list: no other provider's key, no mark of an outer session."""
     worker.repo.environment |= dict(zip(NAMES, SECRETS, strict=True))
     worker.repo.environment |= {
@@ -89,15 +89,15 @@ def test_a_child_has_its_own_key_and_no_other(worker: WorkerRepo) -> None:
 
 
 def test_files_of_a_session_are_private(worker: WorkerRepo) -> None:
-    """Transcripts and prompts can be read by their owner only."""
+    """Only their owner can read transcripts and prompts."""
     worker.spawn()
     folder = worker.repo.root / ".sow/local/sessions/010/1"
     assert folder.stat().st_mode & 0o077 == 0
     assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir() if path.name != "record.yaml")
 
 
-def test_a_secret_over_the_edge_of_a_block_is_found(tmp_path: Path) -> None:
-    """Striking out works in blocks, and a secret that lies across two of them is still found."""
+def test_a_secret_across_two_blocks_is_found(tmp_path: Path) -> None:
+    """Masking works in blocks, and a secret that lies across two of them is still found."""
     from sow.system import redaction
 
     secret = "a-secret-that-lies-on-the-edge"
@@ -110,7 +110,7 @@ def test_a_secret_over_the_edge_of_a_block_is_found(tmp_path: Path) -> None:
         assert path.stat().st_size == size
 
 
-def test_no_secret_is_in_what_is_said_about_a_failure(worker: WorkerRepo) -> None:
+def test_no_secret_is_in_the_reason_of_a_failure(worker: WorkerRepo) -> None:
     """The reason of a turn that failed is shown and kept without the secrets in it."""
     secret = SECRETS[0]
     worker.repo.environment["ANTHROPIC_API_KEY"] = secret
@@ -123,8 +123,8 @@ def test_no_secret_is_in_what_is_said_about_a_failure(worker: WorkerRepo) -> Non
     assert secret.encode() not in everything(worker.repo.root / ".sow/local/sessions")
 
 
-def test_no_secret_is_in_the_last_words(worker: WorkerRepo) -> None:
-    """What a worker said last is kept and given to programs without the secrets in it."""
+def test_no_secret_is_in_the_final_text(worker: WorkerRepo) -> None:
+    """A worker's final text is stored and given to programs without secrets."""
     worker.repo.environment["ANTHROPIC_API_KEY"] = SECRETS[0]
     worker.scenario([{"say": f"the key is {SECRETS[0]}"}, {"status": "needs_review"}])
     result = worker.spawn("--json")
@@ -132,8 +132,8 @@ def test_no_secret_is_in_the_last_words(worker: WorkerRepo) -> None:
     assert worker.transcript(ending="txt").read_text().strip() == result.json["text"]
 
 
-def test_files_of_a_cli_are_struck_too(worker: WorkerRepo) -> None:
-    """A CLI's own history and the files that were written for it are in the session's folder, and are struck out."""
+def test_files_of_a_cli_are_masked(worker: WorkerRepo) -> None:
+    """A CLI's own history and the files that were written for it are in the session's folder, and are masked."""
     edits = worker.folder / "edits.json"
     edits.write_text('[[["a.py", "", "x"]], [["a.py", "", "y"]]]')
     worker.repo.environment |= {"ANTHROPIC_API_KEY": "sk-dummy-secret-1", "AIDER_STAND_IN_EDITS": str(edits)}
@@ -145,8 +145,8 @@ def test_files_of_a_cli_are_struck_too(worker: WorkerRepo) -> None:
     assert b"sk-dummy-secret-1" not in everything(worker.repo.root / ".sow/local/sessions")
 
 
-def test_words_of_a_role_that_are_given_in_a_file_are_struck_too(worker: WorkerRepo) -> None:
-    """The file in which a CLI is told its role is struck out after the turn, and written anew for the next."""
+def test_the_file_of_a_role_is_masked(worker: WorkerRepo) -> None:
+    """The file with the role for a CLI is masked after the turn, and written anew for the next."""
     folder = worker.repo.root / ".claude/agents"
     folder.mkdir(parents=True)
     (folder / "swiftdev.md").write_text("---\nname: swiftdev\ndescription: d\n---\nSay sk-dummy-secret-1.\n")

@@ -16,15 +16,15 @@ WORK = [{"write": {"path": "a.py", "text": "x"}}, {"status": "needs_review"}]
 
 
 def test_the_id_is_on_disk_before_the_first_instruction(worker: WorkerRepo) -> None:
-    """What the worker sees in its first step is a state file that names its session already."""
+    """In its first step the worker sees a state file that names its session."""
     worker.scenario([{"run": ["cp", str(worker.repo.task_folder("010") / "state.yaml"), "seen.yaml"]}, *WORK])
     worker.spawn()
     assert worker.record()["key"] in (worker.repo.root / "seen.yaml").read_text()
 
 
 @pytest.mark.parametrize("steps", [[{"kill": True}], [{"run": ["touch", "begun"]}, {"hang": True}]])
-def test_a_worker_that_dies_is_resumed_in_its_session(worker: WorkerRepo, steps: list[dict[str, object]]) -> None:
-    """After the worker's own death, or ours, the same session continues where it was."""
+def test_a_dead_worker_is_resumed_in_its_session(worker: WorkerRepo, steps: list[dict[str, object]]) -> None:
+    """After the death of the worker or of sow the same session continues."""
     worker.scenario(steps, WORK)
     if "kill" in steps[0]:
         assert worker.spawn().code == 1
@@ -41,7 +41,7 @@ def test_a_worker_that_dies_is_resumed_in_its_session(worker: WorkerRepo, steps:
 
 
 def test_killed_between_the_record_and_the_start(worker: WorkerRepo) -> None:
-    """A session whose process never started is unknown to the CLI: a fresh one starts from what is on disk."""
+    """A session whose process never started is unknown to the CLI: a fresh one starts with the state on disk."""
     worker.spawn()
     memory = worker.folder / "home" / ".local" / "state" / "sow-simulated"
     (memory / f"{worker.record()['session_id']}.json").unlink()
@@ -55,8 +55,8 @@ def test_killed_between_the_record_and_the_start(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_another_id_in_the_answer_is_not_the_session(worker: WorkerRepo) -> None:
-    """A CLI that silently starts another session on resume is stopped, and a fresh one gets the whole packet."""
+def test_another_session_id_is_noticed(worker: WorkerRepo) -> None:
+    """A CLI that silently starts another session on resume is stopped, and a fresh one gets all information."""
     worker.scenario(
         WORK, [{"other_session": "11111111-1111-4111-8111-111111111111"}, {"say": "Who am I?"}, {"hang": True}]
     )
@@ -71,8 +71,8 @@ def test_another_id_in_the_answer_is_not_the_session(worker: WorkerRepo) -> None
     assert not worker.alive()
 
 
-def test_a_session_in_use_is_said(worker: WorkerRepo) -> None:
-    """A CLI that refuses an id as taken is a turn that did not happen, with its own words and the way out."""
+def test_a_session_in_use_is_reported(worker: WorkerRepo) -> None:
+    """If a CLI refuses an id as taken, the turn did not happen; the error has the CLI's text and a hint."""
     worker.scenario([{"stderr": "Error: Session ID {task} is already in use."}, {"exit": 1}])
     result = worker.spawn()
     assert (result.code, worker.outcomes()) == (1, ["in_use"])
@@ -95,7 +95,7 @@ CLIS = {
 
 
 def play(worker: WorkerRepo, executor: str) -> None:
-    """Bind the stand-in of one CLI, and take its first turn."""
+    """Binds the fake of one CLI, and takes its first turn."""
     install(worker.repo, CLIS[executor], worker.folder / "bin")
     settings = {"agents": {"executors": {executor: {"type": CLIS[executor].removesuffix("-agent")}}}}
     settings["agents"]["executors"][executor]["settings"] = {"yolo_mode": True}
@@ -108,8 +108,8 @@ def play(worker: WorkerRepo, executor: str) -> None:
 
 
 @few_of("executor", CLIS, 3)
-def test_every_cli_goes_on_in_its_session(worker: WorkerRepo, executor: str) -> None:
-    """What a CLI was told before is known to it in its second turn, under the id that the task has."""
+def test_every_cli_continues_its_session(worker: WorkerRepo, executor: str) -> None:
+    """Each CLI knows its first prompt in its second turn, under the id that the task has."""
     play(worker, executor)
     before = worker.repo.task("010")["session_id"]
     assert worker.resume("[[say:Hello again]]", "--json").json["text"].startswith("Hello again (earlier: ")
@@ -118,8 +118,8 @@ def test_every_cli_goes_on_in_its_session(worker: WorkerRepo, executor: str) -> 
 
 
 @few_of("executor", [item for item in CLIS if item != "amp"], 2)
-def test_every_cli_that_forgot_its_session_gets_a_fresh_one(worker: WorkerRepo, executor: str) -> None:
-    """Whether a CLI says that it does not know the session, or answers with another one, a fresh one has the packet."""
+def test_a_forgotten_session_is_replaced(worker: WorkerRepo, executor: str) -> None:
+    """If a CLI does not know the session, or answers with another one, a fresh one gets all information."""
     play(worker, executor)
     for chats in (worker.folder / "home").glob(".*-chats"):
         shutil.rmtree(chats)
@@ -132,8 +132,8 @@ def test_every_cli_that_forgot_its_session_gets_a_fresh_one(worker: WorkerRepo, 
 
 
 @pytest.mark.full
-def test_a_cli_whose_words_are_not_known_is_no_dead_end(worker: WorkerRepo) -> None:
-    """Where nobody knows how a CLI speaks of an unknown session, the turn failed, and the hint names the way out."""
+def test_an_unknown_message_has_a_hint(worker: WorkerRepo) -> None:
+    """If a CLI's message about an unknown session is not known, the turn fails, and the hint has the next command."""
     play(worker, "amp")
     for chats in (worker.folder / "home").glob(".*-chats"):
         shutil.rmtree(chats)
@@ -144,8 +144,8 @@ def test_a_cli_whose_words_are_not_known_is_no_dead_end(worker: WorkerRepo) -> N
 
 
 @few_of("executor", [item for item in CLIS if item != "amp"], 2)
-def test_killed_after_every_clis_first_word(worker: WorkerRepo, executor: str) -> None:
-    """After kill -9 of sow in the middle of a turn the session continues, whether sow or the CLI chose its id."""
+def test_killed_after_every_clis_first_output(worker: WorkerRepo, executor: str) -> None:
+    """After kill -9 of sow during a turn the session continues, whether sow or the CLI chose its id."""
     play(worker, executor)
     # The next prompt repeats this text, because the turn did not end well; a second time it does nothing.
     call = worker.start("agent", "resume", "010", "[[sh:test -e begun || (touch begun; sleep 300)]]")
@@ -157,7 +157,7 @@ def test_killed_after_every_clis_first_word(worker: WorkerRepo, executor: str) -
 
 
 def test_a_silent_cli_is_stopped(worker: WorkerRepo) -> None:
-    """A CLI that says nothing for longer than the silence allows is stopped, and the session can continue."""
+    """A CLI that prints nothing for longer than the limit is stopped, and the session can continue."""
     worker.limits(silence_timeout="1s")
     worker.scenario([{"hang": True}], WORK)
     result = worker.spawn()
@@ -170,7 +170,7 @@ def test_a_silent_cli_is_stopped(worker: WorkerRepo) -> None:
 
 @pytest.mark.full
 def test_without_a_record_a_fresh_session_starts(worker: WorkerRepo) -> None:
-    """On another machine, where the record is missing, resume starts a fresh session with the packet."""
+    """On another machine without the record, resume starts a fresh session with all information."""
     worker.spawn()
     shutil.rmtree(worker.repo.root / ".sow/local/sessions")
     result = worker.resume()
@@ -178,8 +178,8 @@ def test_without_a_record_a_fresh_session_starts(worker: WorkerRepo) -> None:
     assert "no record of the session" in result.err
 
 
-def test_resume_without_a_session_says_so(worker: WorkerRepo) -> None:
-    """A task that was never started has no session, in the documented words."""
+def test_resume_without_a_session_is_refused(worker: WorkerRepo) -> None:
+    """A task that was never started has no session, and the documented error says so."""
     result = worker.resume()
     assert result.code == 2
     assert result.err.splitlines() == [
@@ -190,8 +190,8 @@ def test_resume_without_a_session_says_so(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_another_executor_goes_on_with_the_task(worker: WorkerRepo) -> None:
-    """With --executor of another type a fresh session starts, for the true reason, and the task has that one."""
+def test_another_executor_type_starts_a_fresh_session(worker: WorkerRepo) -> None:
+    """With --executor of another type a fresh session starts, with the right reason, and the task has it."""
     worker.spawn()
     install(worker.repo, "claude", worker.folder / "bin")
     result = worker.resume(f"[[sh:{SOW} task set status needs_review]]", "--executor", "claude-code", "--verbose")
@@ -204,8 +204,8 @@ def test_another_executor_goes_on_with_the_task(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_another_executor_of_the_type_goes_on_with_the_session(worker: WorkerRepo) -> None:
-    """With --executor of the same type it is the same session, with the other one's settings."""
+def test_another_executor_of_the_type_continues_the_session(worker: WorkerRepo) -> None:
+    """With --executor of the same type the session continues with the other one's settings."""
     worker.spawn()
     second = worker.folder / "second.yaml"
     second.write_text("tasks: {default: [[{say: by the second}, {status: failed}]]}\n")
@@ -217,8 +217,8 @@ def test_another_executor_of_the_type_goes_on_with_the_session(worker: WorkerRep
 
 
 @pytest.mark.full
-def test_an_executor_that_is_gone_is_no_dead_end(worker: WorkerRepo) -> None:
-    """A session of an executor that was taken out of the settings continues with one that is named."""
+def test_a_removed_executor_can_be_replaced(worker: WorkerRepo) -> None:
+    """A session of an executor that is no longer in the settings continues with a named one."""
     config = worker.folder / "home" / ".config" / "sow" / "config.yaml"
     config.parent.mkdir(parents=True)
     config.write_text("agents: {executors: {mine: {type: simulated}}}\n")
@@ -232,8 +232,8 @@ def test_an_executor_that_is_gone_is_no_dead_end(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_folder_that_is_gone_is_the_reason(worker: WorkerRepo) -> None:
-    """A session belongs to its folder; where that is gone a fresh one starts, and says why."""
+def test_a_missing_folder_starts_a_fresh_session(worker: WorkerRepo) -> None:
+    """A session belongs to its folder; if that is gone a fresh one starts, with the reason."""
     worker.spawn()
     record = worker.repo.root / ".sow/local/sessions/010/1/record.yaml"
     record.write_text(
@@ -245,6 +245,6 @@ def test_a_folder_that_is_gone_is_the_reason(worker: WorkerRepo) -> None:
 
 
 def test_a_record_names_its_project(worker: WorkerRepo) -> None:
-    """Ids of tasks come again in the next project of a checkout, so a session says whose task it was."""
+    """Task ids are used again in the next project of a checkout, so a session names its project."""
     worker.spawn()
     assert worker.record()["project_id"] == worker.repo.ok("status", "--json").json["project"]["project_id"]

@@ -23,7 +23,7 @@ KILLED = 200 if FULL else 20
 
 
 def change(root: str, name: str, count: int, said: int) -> None:
-    """Change the task and write to its log so many times, and say so after each."""
+    """Changes the task and writes to its log a number of times, and reports each."""
     home = home_at(root)
     for number in range(count):
         set_field(home, ("low", "high")[number % 2])
@@ -33,7 +33,7 @@ def change(root: str, name: str, count: int, said: int) -> None:
 
 
 def race(root: str, processes: str, changes: str, killed: str) -> dict[str, Any]:
-    """Let all write at once, kill some more while they do, and tell what was acknowledged and what is there."""
+    """Lets all write at once, kills some, and returns what was acknowledged and what is there."""
     home, chance = home_at(root), random.Random(killed)
     create(home)
     before = folder(home).load()["revision"]
@@ -58,8 +58,8 @@ def race(root: str, processes: str, changes: str, killed: str) -> dict[str, Any]
 
 
 @pytest.mark.full
-def test_parallel_writers(repo: Repo) -> None:
-    """Many processes that change one task and its log at once make exactly as many changes and entries."""
+def test_parallel_writers_lose_nothing(repo: Repo) -> None:
+    """Many processes that change one task and its log make exactly as many changes and entries."""
     seen = in_fresh_process(race, repo.root, str(PROCESSES), str(CHANGES), "0")
     numbers = {f"writer-{process}/{number}" for process in range(PROCESSES) for number in range(CHANGES)}
     assert seen["failed"] == []
@@ -67,8 +67,8 @@ def test_parallel_writers(repo: Repo) -> None:
     assert sorted(seen["entries"]) == sorted(numbers)
 
 
-def test_parallel_writers_of_whom_some_are_killed(repo: Repo) -> None:
-    """While writers are killed, nothing acknowledged is lost, and each of the dead adds at most one change more."""
+def test_killed_writers_lose_nothing(repo: Repo) -> None:
+    """While writers are killed, no acknowledged change is lost, and each killed one adds at most one more."""
     seen = in_fresh_process(race, repo.root, str(PROCESSES // 2), str(CHANGES), str(KILLED))
     acknowledged, there = seen["acknowledged entries"], seen["entries"]
     assert seen["failed"] == []
@@ -80,8 +80,8 @@ def test_parallel_writers_of_whom_some_are_killed(repo: Repo) -> None:
 
 
 @pytest.mark.full
-def test_parallel_commands(task_repo: Repo) -> None:
-    """Real commands that run at the same time lose no change, no entry and no task."""
+def test_parallel_commands_lose_nothing(task_repo: Repo) -> None:
+    """Real commands that run in parallel lose no change, no entry and no task."""
     count, home = 5, home_at(str(task_repo.root))
     before = folder(home).load()["revision"]
 
@@ -100,8 +100,8 @@ def test_parallel_commands(task_repo: Repo) -> None:
     assert sorted(names) == sorted(["Add login", *(f"task of {number}" for number in range(count))])
 
 
-def test_migration_behind_the_back_of_another(repo: Repo) -> None:
-    """A migration that was prepared before somebody else migrated and continued is refused, and undoes nothing."""
+def test_a_second_migration_is_refused(repo: Repo) -> None:
+    """A migration that was prepared before another process migrated is refused, and undoes nothing."""
     home = home_at(str(repo.root))
     create(home)
     make_older(home)

@@ -19,7 +19,7 @@ CHANGING = ("open", "write", "sync", "replace", "make_folder")
 
 
 def prepare(root: str, name: str) -> tuple[Act, Tree]:
-    """A checkout in which the act can begin; what git keeps besides HEAD would only slow down the look at it."""
+    """A checkout in which the act can begin; of the git folder only HEAD, since the rest would be slow."""
     act, tree = ACTS[name], Tree(root)
     act.before(home_at(root))
     for entry in os.scandir(f"{root}/.git"):
@@ -30,7 +30,7 @@ def prepare(root: str, name: str) -> tuple[Act, Tree]:
 
 
 def cut_at_every_call(root: str, name: str) -> list[str]:
-    """Cut the power after every call, with every choice of what was not synced, and tell what is wrong then."""
+    """Cuts the power after every call, with every choice of unsynced changes, and returns what is wrong."""
     act, tree = prepare(root, name)
     before, (_, versions) = tree.masked(), versions_of(act, tree)
     tree.restore()
@@ -62,13 +62,13 @@ def cut_at_every_call(root: str, name: str) -> list[str]:
 
 
 @few_of("name", ACTS, 8)
-def test_power_cut_at_every_call(repo: Repo, name: str) -> None:
+def test_a_power_cut_at_every_call(repo: Repo, name: str) -> None:
     """After a power cut at any call every file is old or new, and after the last call the act is done."""
     assert cut_at_every_call(str(repo.root), name) == []
 
 
 def cut_after_repetition(root: str, name: str) -> list[str]:
-    """Kill the act after every call, do it again, cut the power, and tell what was lost of it."""
+    """Kills the act after every call, repeats it, cuts the power, and returns what was lost."""
     act, tree = prepare(root, name)
     calls, _ = versions_of(act, tree)
     wrong = []
@@ -90,13 +90,13 @@ def cut_after_repetition(root: str, name: str) -> list[str]:
 
 
 @few_of("name", ACTS, 3)
-def test_power_cut_after_a_repetition(repo: Repo, name: str) -> None:
-    """What is acknowledged after an interrupted attempt is as durable as at the first attempt."""
+def test_a_power_cut_after_a_repetition(repo: Repo, name: str) -> None:
+    """An acknowledged act after an interrupted attempt is as durable as at the first attempt."""
     assert cut_after_repetition(str(repo.root), name) == []
 
 
 def trace_of(root: str, name: str) -> list[tuple[str, str, str]]:
-    """The calls that the act makes, with their paths."""
+    """Returns the calls of the act, with their paths."""
     act, _ = prepare(root, name)
     disk = Durable(root)
     act.run(home_at(root, disk))
@@ -105,8 +105,8 @@ def trace_of(root: str, name: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_order_of_calls(repo: Repo, name: str) -> None:
-    """A file is written aside, synced and renamed, then its folder is synced; what is appended is synced."""
+def test_the_order_of_calls(repo: Repo, name: str) -> None:
+    """A file is written aside, synced and renamed, then its folder is synced; appended data are synced."""
     trace = trace_of(str(repo.root), name)
     calls = [call for call in trace if call[0] != "read" and "/.git/sow/" not in call[1]]
     seen = 0

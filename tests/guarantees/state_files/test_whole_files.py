@@ -48,7 +48,7 @@ TEARING = ("dead after", "half written, then no space")
 
 
 def injure(root: str, name: str) -> list[str]:
-    """Meet every fault at every call of the act, and tell what went wrong besides."""
+    """Makes every fault at every call of the act, and returns what went wrong."""
     act, tree = ACTS[name], Tree(root)
     act.before(home_at(root))
     tree.save()
@@ -67,7 +67,7 @@ def injure(root: str, name: str) -> list[str]:
 
 
 def attempt(act: Act, tree: Tree, disk: Counting, kind: str) -> bool:
-    """Run the act with its fault, in a child where the fault is deadly; whether it said that it succeeded."""
+    """Runs the act with its fault, in a child if the fault is deadly; tells whether it reported success."""
     home = home_at(tree.root, disk)
     if kind.startswith("dead"):
         return ended(fork(lambda: act.run(home))) == 0
@@ -80,12 +80,12 @@ def attempt(act: Act, tree: Tree, disk: Counting, kind: str) -> bool:
 
 @few_of("name", ACTS, 1)
 def test_every_fault_at_every_call(repo: Repo, name: str) -> None:
-    """Whatever call fails or is the last, every file is old or new, all can be read, and the act can be repeated."""
+    """After a fault at any call every file is old or new, all can be read, and the act can be repeated."""
     assert in_fresh_process(injure, repo.root, name) == []
 
 
 def write_until_killed(root: str, number: int, pipe: int) -> None:
-    """Change one task as fast as the disk allows, and say after each change what is now true."""
+    """Changes one task as fast as the disk allows, and reports after each change what is now true."""
     home = home_at(root)
     for count in itertools.count():
         set_field(home, ("low", "high")[count % 2])
@@ -99,7 +99,7 @@ def write_until_killed(root: str, number: int, pipe: int) -> None:
 
 
 def kill_writers(root: str, count: str, seed: str) -> tuple[int, list[str]]:
-    """Kill a writer again and again, each at another instant: how much it acknowledged, and what is lost of it."""
+    """Kills a writer repeatedly at different instants; returns the acknowledged changes and the lost ones."""
     chance, tree = random.Random(seed), Tree(root)
     acknowledged, wrong = 0, []
     create(home_at(root))
@@ -121,7 +121,7 @@ def kill_writers(root: str, count: str, seed: str) -> tuple[int, list[str]]:
 
 
 def missing(home: Home, said: list[list[str]]) -> list[str]:
-    """What was acknowledged and is not there, or is there and cannot be read."""
+    """Returns what was acknowledged and is missing or unreadable."""
     try:
         read_all(home)
         there = {
@@ -137,8 +137,8 @@ def missing(home: Home, said: list[list[str]]) -> list[str]:
 
 
 @few_of("part", range(PARTS), 1)
-def test_killed_writers(repo: Repo, part: int) -> None:
-    """A writer that is killed at any instant leaves every file readable, and all that it acknowledged is there."""
+def test_killed_writers_leave_readable_files(repo: Repo, part: int) -> None:
+    """After a kill at any instant every file is readable, and all acknowledged changes are there."""
     number, of = shard()
     count = (50_000 if FULL else 600) // (PARTS * of)
     acknowledged, wrong = in_fresh_process(kill_writers, repo.root, str(count), f"{number}/{of}/{part}")
@@ -146,8 +146,8 @@ def test_killed_writers(repo: Repo, part: int) -> None:
     assert acknowledged > count
 
 
-def test_torn_log(repo: Repo) -> None:
-    """An entry that was torn at any byte changes no entry before it and none behind it."""
+def test_a_torn_log_entry(repo: Repo) -> None:
+    """An entry that was torn at any byte changes no entry before or after it."""
     home = home_at(str(repo.root))
     entries = [
         render({"timestamp": NOW, "agent": "ada", "action": "a", "result": "ä", "files": ["b"], "text": text})
@@ -160,8 +160,8 @@ def test_torn_log(repo: Repo) -> None:
         assert (texts[0], texts[-1], len(texts) <= 3) == ("one\n\n#", "three", True), cut
 
 
-def test_left_overs_on_another_branch(repo: Repo) -> None:
-    """What killed writers leave behind is ignored by git, and is no project where git has switched to."""
+def test_leftovers_on_another_branch(repo: Repo) -> None:
+    """Leftovers of killed writers are ignored by git, and are no project after a switch of branches."""
     assert in_fresh_process(die_while_creating, repo.root) == 9
     repo.ok("project", "save")
     assert repo.git("status", "--porcelain") == ""
@@ -172,7 +172,7 @@ def test_left_overs_on_another_branch(repo: Repo) -> None:
 
 
 def die_while_creating(root: str) -> int:
-    """How a process ends that dies when all of a new task but its name is there."""
+    """Returns how a process ends that dies before the last rename of a new task."""
 
     class Dying(Counting):
         def replace(self, source: str, target: str) -> None:

@@ -1,4 +1,4 @@
-"""R10: statuses follow the tables, which are repeated here from the design and not from the code."""
+"""R10: statuses follow the tables, which this file repeats from the design and not from the code."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_pair_is_legal_exactly_when_the_design_has_it(noun, source, to):
 
 @pytest.mark.parametrize("noun", LIFECYCLES)
 def test_a_lifecycle_has_no_other_statuses(noun):
-    """No lifecycle knows a status that the design does not have, and a target outside of it is refused by name."""
+    """No lifecycle has a status that the design lacks, and an unknown target is refused by name."""
     lifecycle, statuses, _ = LIFECYCLES[noun]
     assert sorted(lifecycle.statuses) == sorted(statuses)
     for source in statuses:
@@ -133,7 +133,7 @@ def test_a_lifecycle_has_no_other_statuses(noun):
 @all_of("actor", ACTORS)
 @all_of(("source", "to"), list(product(TASK_STATUSES, [*TASK_STATUSES, "done"])))
 def test_a_task_moves_only_as_its_table_and_its_actor_allow(source, to, actor):
-    """A person and the orchestrator make every move of the table, a worker its four on its own task, nobody another."""
+    """A person and the orchestrator may make every move, a worker four on its own task, and others none."""
     before = task(status=source, session_id="s-1", iteration=3)
     kept = deepcopy(before)
     allowed = {"worker": WORKER_MOVES, "other worker": set()}.get(actor, TASK_MOVES - ONLY_A_RUN)
@@ -148,7 +148,7 @@ def test_a_task_moves_only_as_its_table_and_its_actor_allow(source, to, actor):
 
 @pytest.mark.parametrize("actor", ACTORS)
 def test_only_a_run_reopens_a_completed_task(actor):
-    """What a run may do after a final check, no person, orchestrator or worker does with a command."""
+    """No person, orchestrator or worker may do with a command what a run does after a final check."""
     done = task(status="completed", iteration=3, completed_at=LATER, result="GREEN")
     if "worker" in actor:
         with pytest.raises(IllegalStatusChange):
@@ -164,8 +164,8 @@ def test_only_a_run_reopens_a_completed_task(actor):
 @all_of("actor", ACTORS)
 @all_of("category", ["", *BEYOND_A_WORKER, *WITHIN_A_WORKER])
 @all_of("source", NOTE_STATUSES)
-def test_a_note_is_resolved_only_by_those_who_may_decide(source, category, actor):
-    """Open and escalated notes are resolved; a worker closes neither an escalated one nor a matter above it."""
+def test_who_may_resolve_a_note(source, category, actor):
+    """A worker resolves neither an escalated note nor one about a matter of others."""
     before = note(source, **({"category": category} if category else {}))
     kept = deepcopy(before)
     worker = "worker" in actor
@@ -180,7 +180,7 @@ def test_a_note_is_resolved_only_by_those_who_may_decide(source, category, actor
 
 
 @pytest.mark.parametrize("source", NOTE_STATUSES)
-def test_only_an_open_note_is_escalated(source):
+def test_only_an_open_note_can_be_escalated(source):
     """A note is escalated once, and a resolved one never again."""
     before = note(source)
     kept = deepcopy(before)
@@ -192,8 +192,8 @@ def test_only_an_open_note_is_escalated(source):
     assert before == kept
 
 
-def test_a_task_that_has_ended_asks_nothing(task_repo):
-    """An open note of an abandoned task cannot become a question that nobody would ever close."""
+def test_a_note_of_an_ended_task_cannot_be_escalated(task_repo):
+    """An open note of an abandoned task cannot become a question."""
     task_repo.ok("note", "add", "--task", "010", "--description", "d", "--context", "c")
     task_repo.ok("task", "abandon", "010", "--reason", "enough")
     before = task_repo.snapshot()
@@ -203,7 +203,7 @@ def test_a_task_that_has_ended_asks_nothing(task_repo):
 
 @pytest.mark.parametrize("to", [*TASK_STATUSES, "done"])
 def test_an_illegal_move_changes_no_file(task_repo, to):
-    """From every status the store makes the legal moves of a task, and an illegal one leaves every byte as it was."""
+    """From every status the store makes the legal moves of a task, and an illegal one changes no byte."""
     home = find(option=str(task_repo.root), environment={}, cwd="/")
     path = Path(task_repo.task_folder("010") / "state.yaml")
     for source in TASK_STATUSES:

@@ -21,7 +21,7 @@ def remote(bare_repo: Repo, tmp_path: Path) -> Remote:
 
 
 def commit_index(repo: Repo, kind: str, **entry: Any) -> None:
-    """An index as a repository's author would commit it."""
+    """Writes an index as a repository's author would commit it."""
     folder = repo.root / ".sow" / kind
     folder.mkdir(exist_ok=True)
     fields = {"summary": "", "when_to_use": ""} if kind == "sinks" else {"purpose": "", "hints": [], "mode": "clone"}
@@ -34,7 +34,7 @@ def commit_index(repo: Repo, kind: str, **entry: Any) -> None:
 def test_a_committed_index_fetches_nothing(
     bare_repo: Repo, remote: Remote, kind: str, url: str, tmp_path: Path
 ) -> None:
-    """A source that only the repository names is not contacted, and the call says so; no git is even started."""
+    """A source that only the repository names is not contacted, and the call says so; git does not even start."""
     source = {"url": url.replace("REMOTE", remote.url), "ref": "", **({"path": ""} if kind == "sinks" else {})}
     commit_index(bare_repo, kind, source=source)
     before = bare_repo.snapshot()
@@ -48,15 +48,15 @@ def test_a_committed_index_fetches_nothing(
     assert not list(tmp_path.rglob("owned"))
 
 
-def test_a_source_of_the_user_s_own_is_fetched(bare_repo: Repo, remote: Remote) -> None:
-    """The refusals above are due to the user's registry: what is in there is brought up to date."""
+def test_a_source_of_the_users_registry_is_fetched(bare_repo: Repo, remote: Remote) -> None:
+    """The refusals above are because of the user's registry: a source in it is updated."""
     bare_repo.ok("sinks", "install", remote.url, "api")
     shutil.rmtree(bare_repo.root / ".sow/sinks/api")
     assert bare_repo.ok("sinks", "update", "--json").json["sinks"][0]["status"] == "restored"
 
 
-def test_a_committed_link_is_not_followed_by_removal(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """Removing what a repository committed as a link takes the link away, and nothing that it leads to."""
+def test_removal_follows_no_committed_link(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
+    """Removing a sink that a repository committed as a link removes the link, and not its target."""
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious/file").write_text("mine")
     commit_index(bare_repo, "repos", source={"url": str(tmp_path / "precious"), "ref": ""}, mode="symlink")
@@ -65,8 +65,8 @@ def test_a_committed_link_is_not_followed_by_removal(bare_repo: Repo, remote: Re
     assert (tmp_path / "precious/file").read_text() == "mine"
 
 
-def test_settings_of_the_repository_have_no_say(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """Limits are the user's, and git's settings of this checkout change neither the address nor what is run."""
+def test_settings_of_the_repository_have_no_effect(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
+    """Limits are the user's, and git's settings of this checkout change neither the address nor the program."""
     evil = Remote(tmp_path / "evil", bare_repo.environment)
     evil.write("api/rest.md", "# Evil\n")
     evil.commit()
@@ -86,8 +86,8 @@ def test_settings_of_the_repository_have_no_say(bare_repo: Repo, remote: Remote,
     assert not (tmp_path / "owned").exists()
 
 
-def test_hooks_and_settings_of_a_source_are_not_run(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """A repository on this machine that is fetched from runs none of its own hooks and programs."""
+def test_hooks_and_settings_of_a_source_do_not_run(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
+    """A local repository that is fetched from runs none of its own hooks and programs."""
     for name in ("post-checkout", "pre-auto-gc", "reference-transaction", "post-upload-pack"):
         hook = remote.root / ".git/hooks" / name
         hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/owned\n")

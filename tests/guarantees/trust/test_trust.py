@@ -35,7 +35,7 @@ print(json.dumps({{"type": "result", "subtype": "success", "is_error": False, "r
 
 
 class Scene:
-    """A repository with two tasks, and a program in the place of an agent CLI."""
+    """A repository with two tasks, and a program in place of an agent CLI."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
         self.repo = repo
@@ -50,7 +50,7 @@ class Scene:
         repo.environment["PATH"] = f"{self.bin}:{repo.environment['PATH']}"
 
     def program(self, name: str) -> None:
-        """A program of the user's, on PATH."""
+        """Makes a program of the user on PATH."""
         path = self.bin / name
         path.write_text(RECORDER.format(python=sys.executable, path=str(self.called)))
         path.chmod(0o755)
@@ -61,18 +61,18 @@ class Scene:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     def define(self, name: str, more: str = "", *, path: str = "") -> None:
-        """A file that defines a role, with more in its frontmatter."""
+        """Writes a file that defines a role, with further keys in its frontmatter."""
         text = f"---\nname: {name}\ndescription: by the repository\n{more}---\n\n{WORDS}\n"
         self.write(path or f".claude/agents/{name}.md", text)
 
     def command(self, role: str, *arguments: str) -> tuple[str, str]:
-        """What a turn would run, and how that was chosen; a session's id is new each time."""
+        """Returns the command line of a turn and the resolution of its executor, without the session's id."""
         self.repo.ok("task", "set", "--id", "010", "agent", role)
         dry = self.repo.ok("agent", "spawn", role, "010", "--dry-run", "--verbose", *arguments)
         return UUID.sub("SESSION", dry.out), dry.err
 
     def look(self, *roles: str) -> dict[str, Any]:
-        """The commands of roles, and every setting that is in force."""
+        """Returns the commands of roles, and every effective setting."""
         listed = self.repo.ok("agent", "list", "--json").json["agents"]
         return {
             "commands": [self.command(role) for role in roles],
@@ -81,7 +81,7 @@ class Scene:
         }
 
     def spawn(self, role: str, task: str, *arguments: str) -> dict[str, Any]:
-        """A real turn; what the program saw, without what differs from session to session."""
+        """Takes a real turn; returns what the program saw, without the parts of the session."""
         self.repo.ok("task", "set", "--id", task, "agent", role)
         self.repo.ok("agent", "spawn", role, task, *arguments)
         facts: dict[str, Any] = json.loads(self.called.read_text())
@@ -125,8 +125,8 @@ EXTRA = {
 HARMLESS_EXTRA = "".join(EXTRA[case] for case in ("args", "env", "executor", "permissions", "yolo", "hooks", "model"))
 
 
-def test_nothing_in_a_frontmatter_changes_what_is_run(scene: Scene) -> None:
-    """Keys besides name, description and tools, and tools that are no names, leave everything byte-equal."""
+def test_no_frontmatter_changes_the_command(scene: Scene) -> None:
+    """Keys besides name, description and tools, and invalid tools, leave everything byte-equal."""
     clean = scene.command("implementer")
     settings = scene.look()
     for case, more in EXTRA.items():
@@ -136,8 +136,8 @@ def test_nothing_in_a_frontmatter_changes_what_is_run(scene: Scene) -> None:
     assert not (scene.root / "pwned").exists()
 
 
-def test_a_role_that_only_the_repository_has_is_run_like_any_other(scene: Scene) -> None:
-    """Its words reach the CLI as a subagent in a file of sow; more in its frontmatter than words takes that away."""
+def test_a_role_of_the_repository_runs_like_any_other(scene: Scene) -> None:
+    """Its text reaches the CLI as a subagent in a file of sow; further keys in its frontmatter prevent that."""
     scene.define("swiftdev")
     clean = scene.look("swiftdev")
     plain = [tuple(text.replace("implementer", "swiftdev") for text in scene.command("implementer"))]
@@ -149,7 +149,7 @@ def test_a_role_that_only_the_repository_has_is_run_like_any_other(scene: Scene)
 
 
 def without_subagent(commands: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The command lines without the file that describes the role to the CLI."""
+    """Returns the command lines without the file that describes the role to the CLI."""
     return [tuple(re.sub(r" --agents \S+/agents\.json", "", item) for item in command) for command in commands]
 
 
@@ -264,7 +264,7 @@ def test_a_hostile_repository_changes_nothing(scene: Scene, plant: Callable[[Sce
 
 @few_of("executor", sorted(DEFAULT_EXECUTORS), 6)
 def test_no_agent_cli_is_called_differently(scene: Scene, executor: str) -> None:
-    """For every built-in executor, all hostile files together change no word and no variable's name."""
+    """For every built-in executor all hostile files together change no word and no variable's name."""
     binary = adapter(DEFAULT_EXECUTORS[executor]).capabilities.binary
     if not os.path.isabs(binary):
         scene.program(binary)
@@ -277,8 +277,8 @@ def test_no_agent_cli_is_called_differently(scene: Scene, executor: str) -> None
     assert scene.command("implementer", "--executor", executor) == clean
 
 
-def test_a_real_turn_differs_in_its_words_alone(scene: Scene) -> None:
-    """The program itself sees the same arguments, folder and environment; the prompt has the file's words."""
+def test_only_the_prompt_of_a_real_turn_differs(scene: Scene) -> None:
+    """The program sees the same arguments, folder and environment; the prompt has the file's text."""
     clean = scene.spawn("implementer", "010")
     scene.define("implementer", HARMLESS_EXTRA)
     settings_of_the_repository(scene)
@@ -291,7 +291,7 @@ def test_a_real_turn_differs_in_its_words_alone(scene: Scene) -> None:
     assert "bypassPermissions" not in hostile["prompt"] and "the-dearest-of-all" not in hostile["prompt"]
 
 
-def test_a_real_turn_of_a_judge_has_the_package_s_words(scene: Scene) -> None:
+def test_a_turn_of_a_judge_uses_the_packaged_text(scene: Scene) -> None:
     """A judging role of the repository is ignored."""
     clean = scene.spawn("reviewer", "010")
     a_judge(scene)
@@ -301,8 +301,8 @@ def test_a_real_turn_of_a_judge_has_the_package_s_words(scene: Scene) -> None:
     assert WORDS not in hostile["prompt"]
 
 
-def test_tools_narrow_and_change_nothing_else(scene: Scene) -> None:
-    """The one thing besides words that a file may do is to take tools away."""
+def test_a_role_file_can_only_remove_tools(scene: Scene) -> None:
+    """Besides the text, a file can only remove tools."""
     clean = scene.command("implementer")[0].split("\n")
     scene.define("implementer", "tools: [Read, Grep]\n")
     narrowed = scene.command("implementer")[0].split("\n")
@@ -310,8 +310,8 @@ def test_tools_narrow_and_change_nothing_else(scene: Scene) -> None:
     assert shlex.split(narrowed[0]) == [*shlex.split(clean[0]), "--tools", "Read,Grep"]
 
 
-def test_tools_that_the_user_took_away_stay_away(scene: Scene) -> None:
-    """A repository's file cannot widen what the user's file for the same role allows."""
+def test_a_repository_cannot_restore_removed_tools(scene: Scene) -> None:
+    """A repository's file cannot add tools that the user's file for the same role removed."""
     folder = scene.home / ".claude/agents"
     folder.mkdir(parents=True)
     (folder / "implementer.md").write_text("---\nname: implementer\ndescription: d\ntools: [Read]\n---\nmine\n")
@@ -322,7 +322,7 @@ def test_tools_that_the_user_took_away_stay_away(scene: Scene) -> None:
         assert scene.command("implementer") == clean, more
 
 
-def test_only_the_user_can_let_a_repository_define_a_judge(scene: Scene) -> None:
+def test_only_the_user_can_trust_a_repository_with_judges(scene: Scene) -> None:
     """The repository's own settings do not count; the user's trust does, and only for that repository."""
 
     def sources() -> set[str]:
@@ -341,8 +341,8 @@ def test_only_the_user_can_let_a_repository_define_a_judge(scene: Scene) -> None
 
 
 @pytest.mark.parametrize("entry", ["", ".", "bin", "./bin", "node_modules/.bin"])
-def test_a_relative_entry_of_path_finds_no_program_of_the_repository(scene: Scene, entry: str) -> None:
-    """A PATH with an empty or relative entry is a common slip; the repository's `claude` is not run for it."""
+def test_a_relative_path_entry_finds_no_program_of_the_repository(scene: Scene, entry: str) -> None:
+    """With an empty or relative entry in PATH, which is a common mistake, the repository's `claude` is not run."""
     programs_of_the_repository(scene)
     scene.repo.environment["PATH"] = f"{entry}:{scene.repo.environment['PATH']}"
     assert scene.command("implementer")[0].startswith(f"{scene.bin}/claude ")
@@ -352,7 +352,7 @@ def test_a_relative_entry_of_path_finds_no_program_of_the_repository(scene: Scen
     assert not (scene.root / "pwned").exists()
 
 
-def test_warnings_say_what_was_refused(scene: Scene) -> None:
+def test_a_warning_names_each_refused_file(scene: Scene) -> None:
     """Nothing is dropped in silence: each refused file is named with the reason."""
     a_judge(scene)
     a_link_in_warnings = scene.root / ".claude/agents/linked.md"

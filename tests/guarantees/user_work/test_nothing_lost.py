@@ -93,7 +93,7 @@ USER: list[Callable[[WorktreeRepo, random.Random], None]] = [
 
 
 class Story:
-    """One random user, one random crew, and a run that is killed again and again."""
+    """One random user, one random crew, and a run that is killed repeatedly."""
 
     def __init__(self, root: str, seed: int) -> None:
         self.root = root
@@ -104,7 +104,7 @@ class Story:
         self.kills = 0
 
     def tell(self) -> dict[str, Any]:
-        """Play it to the end, and tell what was touched or lost."""
+        """Plays it to the end, and returns what was changed or lost."""
         self.user(3)
         self.step("begin", lambda worktree_repo: worktree_repo.integration.begin("HEAD"))
         for task in ("010", "020"):
@@ -150,7 +150,7 @@ class Story:
         self.step("remove", lambda worktree_repo: bool(worktree_repo.worktrees.remove(task)))
 
     def step(self, name: str, act: Callable[[WorktreeRepo], Any]) -> Any:
-        """One step of the run, killed somewhere, and then again: the user's side is as before."""
+        """Makes one step of the run, killed somewhere, and repeats it: the user's side is unchanged."""
         before = again(self.root).user_side()
         first = in_child(lambda: act(again(self.root)), self.rng.randint(1, LAST_BOUNDARY))
         self.kills += first.killed
@@ -167,7 +167,7 @@ class Story:
         ]
 
     def finish(self) -> bool:
-        """The last step: what the run changed is the run's, and all else is as before."""
+        """Makes the last step: only the run's own paths change."""
         worktree_repo = again(self.root)
         before, old = worktree_repo.user_side(), worktree_repo.head()
         first = in_child(lambda: finish(again(self.root)), self.rng.randint(1, LAST_BOUNDARY))
@@ -184,7 +184,7 @@ class Story:
 
 
 def but_for(side: dict[str, Any], changed: set[str]) -> dict[str, Any]:
-    """The user's side without what a run may change: its paths, the state, and where the branch stands."""
+    """Returns the user's side without what a run may change: its paths, the state, and the branch."""
     lines = [(line, line.partition("\t")[2]) for line in side["index"].split("\0")]
     return {
         **side,
@@ -213,7 +213,7 @@ def finish(worktree_repo: WorktreeRepo) -> bool:
 
 
 def tell(root: str, *seeds: str) -> list[dict[str, Any]]:
-    """One story after the other, each in a clone of its own that is in the same place."""
+    """Plays one story after the other, each in a clone at the same path."""
     saved, messages = again(f"{root}.saved"), []
     for seed in seeds:
         saved.git("clone", "-q", "--no-hardlinks", str(saved.root), root)
@@ -224,8 +224,8 @@ def tell(root: str, *seeds: str) -> list[dict[str, Any]]:
 
 
 @few_of("seeds", [group for number, group in enumerate(GROUPS) if number % shard()[1] == shard()[0] - 1], 1)
-def test_random_users_and_workers(worktree_repo: WorktreeRepo, seeds: list[int]) -> None:
-    """In random dirty repositories, with random workers and kills, the user loses nothing, nor does a worker."""
+def test_random_users_and_workers_lose_nothing(worktree_repo: WorktreeRepo, seeds: list[int]) -> None:
+    """In random dirty repositories, with random workers and kills, no work of the user or a worker is lost."""
     os.rename(worktree_repo.root, f"{worktree_repo.root}.saved")
     messages = in_fresh_process(tell, worktree_repo.root, *map(str, seeds))
     assert [item for story in messages for item in story["wrong"]] == []

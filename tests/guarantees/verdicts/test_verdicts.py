@@ -297,8 +297,8 @@ AMONG_WORDS = ("I read the diff.\n\n{}\n\nThat is what I found.", "{}\n\nThe wor
 
 
 @all_of("text", [*OWN.values(), *ALONE.values()])
-def test_common_forms_are_understood(text):
-    """A verdict as reviewers often write it counts as the whole answer, with feedback or without (C13)."""
+def test_common_forms_are_accepted(text):
+    """A verdict in a reviewer's usual form counts as the whole answer, with feedback or without (C13)."""
     for whole in (text, f"\n{text}\n", text.replace("\n", "\r\n"), f"{text}\n\n**Feedback:** Fine, all of it."):
         assert parse(whole, NONCE).flag == "GREEN", whole
     assert parse(f"{text}\n\n- Feedback: Fine", NONCE).feedback.endswith("Fine")
@@ -306,21 +306,21 @@ def test_common_forms_are_understood(text):
 
 
 @all_of("text", OWN.values())
-def test_a_reviewers_own_line_counts_among_its_words(text):
+def test_a_reviewers_own_line_counts_between_other_text(text):
     """A heading, other letters or a reason count wherever the line of the form counts."""
     assert parse(AMONG_WORDS[0].format(text), NONCE).flag == "GREEN"
 
 
 @all_of("text", ALONE.values())
-def test_a_quotable_form_does_not_count_among_words(text):
-    """A fence or a list beside other words may quote the worker, and is no verdict."""
+def test_a_quotable_form_does_not_count_between_other_text(text):
+    """A fence or a list beside other text may quote the worker, and is no verdict."""
     for around in AMONG_WORDS:
         assert parse(around.format(text), NONCE).flag == ""
 
 
 @pytest.mark.parametrize("text", SPOOFS.values(), ids=SPOOFS)
 def test_a_spoof_is_never_green(text):
-    """No spoof is GREEN: not alone, not among a reviewer's words, and not with a doubt left unsaid."""
+    """No spoof is GREEN: not alone, not inside a reviewer's text, and each doubt has a reason."""
     for whole in (
         text,
         f"I read the diff.\n\n{text}\n\nThat is what I found.",
@@ -334,7 +334,7 @@ def test_a_spoof_is_never_green(text):
 
 @all_of("text", [*SPOOFS.values(), *OWN.values(), *ALONE.values()])
 def test_a_spoof_does_not_turn_red_into_green(text):
-    """Beside a reviewer's own RED, in a block or in a line, no spoof makes anything but RED or a doubt."""
+    """Beside a reviewer's own RED, in a block or in a line, a spoof gives only RED or a doubt."""
     red = json.dumps({"nonce": NONCE, "verdict": "RED", "feedback": "No tests"})
     for whole in (
         f"{red}\n\n{text}",
@@ -345,13 +345,13 @@ def test_a_spoof_does_not_turn_red_into_green(text):
         assert parse(whole, NONCE).flag in ("RED", "")
 
 
-def test_the_table_is_large_enough():
+def test_the_table_has_150_spoofs():
     """More than 150 different tricks are tried."""
     assert len(set(SPOOFS.values())) > 150
 
 
 def test_without_a_nonce_no_block_counts():
-    """A review that has no nonce takes no block, whatever nonce that names."""
+    """A review without a nonce accepts no block, whatever nonce it has."""
     assert parse('{"nonce": "", "verdict": "GREEN"}', "").flag == ""
 
 
@@ -365,7 +365,7 @@ PIECES = [
 
 
 def shuffled(seed: int) -> str:
-    """A text made of what verdicts are made of."""
+    """Generates a text from the parts of verdicts."""
     rng = random.Random(seed)
     return "".join(rng.choice(PIECES) for _ in range(rng.randint(1, 12)))
 
@@ -374,7 +374,7 @@ FORM_OF_A_LINE = re.compile(r"(?:#{1,6} |[-*] )?quality control: \[?(green|yello
 
 
 def well_formed(text: str) -> list[str]:
-    """The flags of the lines that have a form of a verdict, whatever stands around them."""
+    """Returns the flags of the lines in the form of a verdict."""
     lines = (line.rstrip(" \t\r").replace("**", "").replace("__", "") for line in text.split("\n"))
     return [match[1].upper() for match in map(FORM_OF_A_LINE.fullmatch, lines) if match]
 
@@ -388,7 +388,7 @@ def no_green_without_a_line(text: str) -> None:
 
 
 def test_without_the_nonce_only_one_line_counts():
-    """In texts shuffled from the parts of verdicts, nothing passes without exactly one well-formed line."""
+    """In texts from the parts of verdicts, nothing passes without exactly one well-formed line."""
     passed = 0
     for seed in range(200_000 if FULL else 5_000):
         text = shuffled(seed)
@@ -400,15 +400,15 @@ def test_without_the_nonce_only_one_line_counts():
 @given(st.text(max_size=300))
 @settings(max_examples=2000 if FULL else 200)
 def test_no_text_is_green_by_chance(text):
-    """Whatever characters an answer has, it is not GREEN without the nonce and without a well-formed line."""
+    """No random text is GREEN without the nonce and without a well-formed line."""
     no_green_without_a_line(text)
 
 
 @pytest.mark.full
 @given(st.text(alphabet=st.characters(categories=["L", "Z", "C", "P", "S", "M"]), min_size=1, max_size=3), st.data())
 @settings(max_examples=5000 if FULL else 300)
-def test_one_character_more_is_another_line(extra, data):
-    """A line with anything put into it, but for blanks at its end, is no verdict."""
+def test_one_more_character_is_another_line(extra, data):
+    """A line with anything added, except blanks at its end, is no verdict."""
     line = data.draw(st.sampled_from(sorted(REVIEW.lines)))
     at = data.draw(st.integers(0, len(line)))
     changed = line[:at] + extra + line[at:]
@@ -420,7 +420,7 @@ def test_one_character_more_is_another_line(extra, data):
 
 @all_of("cut", range(1, len(GREEN)))
 def test_half_a_block_is_no_verdict(cut):
-    """A block that was cut off anywhere says nothing."""
+    """A block that was cut off anywhere has no verdict."""
     assert parse(GREEN[:cut], NONCE).flag == ""
     assert parse(fenced(GREEN[:cut], word="json"), NONCE).flag == ""
 

@@ -21,7 +21,7 @@ Call = Callable[..., Result]
 
 
 def openly(repo: Repo, *arguments: str) -> Result:
-    """The worker calls sow with its marks on."""
+    """The worker calls sow with its marks."""
     return repo.sow(*arguments, **WORKER)
 
 
@@ -38,7 +38,7 @@ def below(repo: Repo, prefix: tuple[str, ...], words: tuple[str, ...]) -> Result
 
 
 def without_marks(repo: Repo, *arguments: str) -> Result:
-    """A child of the worker's shell takes the marks off."""
+    """A child of the worker's shell removes the marks."""
     return below(repo, ("env", "-u", "SOW_TASK", "-u", "SOW_AGENT"), arguments)
 
 
@@ -117,7 +117,7 @@ MOVING: list[tuple[str, ...]] = [
 @ways
 @pytest.mark.parametrize("words", JUDGING + MOVING, ids=" ".join)
 def test_a_worker_cannot(crowd: Repo, call: Call, words: tuple[str, ...]):
-    """Judging, answering, giving up, going on, saving, removing and moving others are refused, and nothing changes."""
+    """Judging, answering, abandoning, continuing, saving, removing and moving others are refused without a change."""
     before, commits = crowd.snapshot(), (crowd.root / ".git/logs/HEAD").read_text()
     result = call(crowd, *words)
     assert result.code == 2, result
@@ -129,7 +129,7 @@ def test_a_worker_cannot(crowd: Repo, call: Call, words: tuple[str, ...]):
 @ways
 @pytest.mark.parametrize("status", ["needs_review", "paused", "failed"])
 def test_a_worker_moves_its_own_task(task_repo: Repo, call: Call, status: str):
-    """Its own task a worker hands in, pauses or fails, however it is dressed."""
+    """A worker hands in, pauses or fails its own task, with or without its marks."""
     result = call(task_repo, "task", "set", "--id", "010", "status", status)
     assert result.code == 0, result
     assert task_repo.task("010")["status"] == status
@@ -137,8 +137,8 @@ def test_a_worker_moves_its_own_task(task_repo: Repo, call: Call, status: str):
 
 @ways
 @pytest.mark.parametrize("status", ["needs_review", "paused", "failed"])
-def test_a_worker_does_not_take_its_task_back(task_repo: Repo, call: Call, status: str):
-    """What it has handed in, paused or failed, somebody else sets going again."""
+def test_a_worker_cannot_take_its_task_back(task_repo: Repo, call: Call, status: str):
+    """After it handed in, paused or failed, others decide how the task continues."""
     task_repo.ok("task", "set", "--id", "010", "status", status)
     before = task_repo.snapshot()
     result = call(task_repo, "task", "set", "--id", "010", "status", "in_progress")
@@ -153,7 +153,7 @@ def with_note(repo: Repo, category: str) -> None:
 
 @ways
 @few_of("category", AUTHORITY_CATEGORIES, 6)
-def test_a_worker_cannot_settle_what_is_not_its_own(task_repo: Repo, call: Call, category: str):
+def test_a_worker_cannot_resolve_matters_of_others(task_repo: Repo, call: Call, category: str):
     """Matters of technology, architecture, security, requirements and conflict are resolved by others only."""
     with_note(task_repo, category)
     before = task_repo.snapshot()
@@ -165,8 +165,8 @@ def test_a_worker_cannot_settle_what_is_not_its_own(task_repo: Repo, call: Call,
 
 @ways
 @pytest.mark.parametrize("category", ["", "detail"])
-def test_a_worker_cannot_close_an_escalated_note(task_repo: Repo, call: Call, category: str):
-    """What was escalated is answered by somebody else, and keeps the gate shut until then."""
+def test_a_worker_cannot_resolve_an_escalated_note(task_repo: Repo, call: Call, category: str):
+    """An escalated note is answered by others, and blocks the hand-in until then."""
     with_note(task_repo, category)
     task_repo.ok("note", "escalate", "1", "--task", "010", "--reason", "not mine")
     before = task_repo.snapshot()
@@ -178,8 +178,8 @@ def test_a_worker_cannot_close_an_escalated_note(task_repo: Repo, call: Call, ca
 
 
 @pytest.mark.parametrize("category", ["", *SELF_CATEGORIES])
-def test_a_worker_settles_what_is_its_own(task_repo: Repo, category: str):
-    """Matters of consistency, bugs, details and documentation are the worker's to resolve, as itself."""
+def test_a_worker_resolves_its_own_matters(task_repo: Repo, category: str):
+    """Matters of consistency, bugs, details and documentation are the worker's to resolve, under its name."""
     with_note(task_repo, category)
     result = without_marks(task_repo, "note", "resolve", "1", "--task", "010", "--resolution", "checked")
     assert result.code == 0, result
@@ -194,7 +194,7 @@ def test_the_orchestrator_may_judge(task_repo: Repo):
 
 
 def test_an_orchestrator_with_a_task_is_a_worker(task_repo: Repo):
-    """Who is started for a task does not judge, whatever it calls itself."""
+    """An agent that was started for a task may not judge, whatever its name is."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     result = task_repo.sow("approve", "010", SOW_AGENT="orchestrator", SOW_TASK="010")
     assert (result.code, "a worker may not approve" in result.err) == (2, True)
@@ -207,7 +207,7 @@ def test_a_person_may_judge(task_repo: Repo):
     assert task_repo.task("010")["approval"]["by"] == "ada"
 
 
-def test_approval_is_void_after_rework(task_repo: Repo):
+def test_an_approval_is_void_after_rework(task_repo: Repo):
     """An approval that a worker writes into its own state file is gone with the next iteration."""
     path = task_repo.task_folder("010") / "state.yaml"
     forged = '  approval:\n    by: orchestrator\n    at: "2026-01-01T00:00:00Z"\n    iteration: 1\n'
@@ -244,7 +244,7 @@ AFTER_LEAVING: list[tuple[tuple[str, ...], str]] = [
 
 
 def leave(repo: Repo, folder: Path, words: tuple[str, ...]) -> tuple[str, str]:
-    """The exit code and the errors of a sow that an orphan calls in the middle of its worker's turn."""
+    """Returns exit code and errors of a sow that an orphan calls in the middle of its worker's turn."""
     program = folder / "leaving.py"
     program.write_text(LEAVING.format(python=sys.executable, sow=SOW, words=list(words)))
     program.chmod(0o755)
@@ -258,8 +258,8 @@ def leave(repo: Repo, folder: Path, words: tuple[str, ...]) -> tuple[str, str]:
 
 
 @few_of(("words", "error"), AFTER_LEAVING, 4, ids=[" ".join(words) for words, _ in AFTER_LEAVING])
-def test_a_worker_that_leaves_its_family_stays_a_worker(repo: Repo, tmp_path: Path, words: tuple[str, ...], error: str):
-    """An orphan without any mark is still below the sow that supervises the turn, and judges nothing."""
+def test_an_orphan_of_a_worker_stays_a_worker(repo: Repo, tmp_path: Path, words: tuple[str, ...], error: str):
+    """An orphan without any mark is still below the sow that supervises the turn, and may not judge."""
     for task in ("010", "020"):
         repo.ok("task", "create", "--name", f"Task {task}")
     for status in ("in_progress", "needs_review"):
@@ -271,7 +271,7 @@ def test_a_worker_that_leaves_its_family_stays_a_worker(repo: Repo, tmp_path: Pa
 
 
 def test_an_orphan_has_the_rights_of_its_worker(repo: Repo, tmp_path: Path):
-    """What a worker may do for its own task, a tool that it left running may do too."""
+    """A process that a worker left running may do for its task what the worker may do."""
     repo.ok("task", "create", "--name", "Task 010")
     code, output = leave(repo, tmp_path, ("note", "add", "--task", "010", "--description", "d", "--context", "c"))
     assert (code, output) == ("0", "")
@@ -281,7 +281,7 @@ GREEN = {"iteration": 1, "verdict": "GREEN", "by": "quality-control", "at": "202
 
 
 @pytest.mark.parametrize("revision", [0, 5], ids=["as old as the last one", "newer than the last one"])
-def test_a_verdict_in_its_own_state_file_is_none(task_repo: Repo, revision: int):
+def test_a_verdict_in_its_own_state_file_does_not_count(task_repo: Repo, revision: int):
     """A review, a criterion or a result that a worker writes into its state by hand is gone after its next call."""
     path = task_repo.task_folder("010") / "state.yaml"
     loaded = yaml.safe_load(path.read_text())
@@ -301,8 +301,8 @@ def test_a_verdict_in_its_own_state_file_is_none(task_repo: Repo, revision: int)
 @pytest.mark.parametrize(
     "words", [("note", "add", "--description=d", "--context=c"), ("task", "set", "status", "paused")]
 )
-def test_a_note_that_it_closed_by_hand_is_open_again(task_repo: Repo, words: tuple[str, ...]):
-    """An escalated note that a worker resolved in the file itself comes back with its next call."""
+def test_a_note_that_it_resolved_by_hand_is_open_again(task_repo: Repo, words: tuple[str, ...]):
+    """An escalated note that a worker resolved in the file is restored by its next call."""
     assert openly(task_repo, "note", "add", "--description=Which?", "--context=c").code == 0
     assert openly(task_repo, "note", "escalate", "1", "--reason=r").code == 0
     path = task_repo.task_folder("010") / "completion_drive" / "session_current.json"

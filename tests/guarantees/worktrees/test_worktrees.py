@@ -16,7 +16,7 @@ WORKERS, ROUNDS, TIMES = (16, 40, max(5 // shard()[1], 1)) if FULL else (8, 3, 1
 
 
 def come_and_go(root: str, worker: int, rounds: int) -> None:
-    """Make, use and remove worktrees of one's own, as a run does that shares the repository with others."""
+    """Makes, uses and removes worktrees, as a run does that shares the repository with others."""
     worktrees = Worktrees(Repository(home_at(root)), f"run{worker}")
     for number in range(rounds):
         task = str(1000 + worker * 100 + number)
@@ -31,13 +31,13 @@ def come_and_go(root: str, worker: int, rounds: int) -> None:
 
 
 def all_at_once(root: str, workers: str, rounds: str) -> list[int]:
-    """How each of many processes ended that came and went at the same time."""
+    """Returns how each of many parallel processes ended."""
     children = [fork(lambda worker=number: come_and_go(root, worker, int(rounds))) for number in range(int(workers))]
     return [ended(child) for child in children]
 
 
-def test_parallel_worktrees(worktree_repo: WorktreeRepo) -> None:
-    """Many processes make and remove worktrees of one repository at once: none fails, nothing is left but the work."""
+def test_parallel_worktrees_do_not_disturb_each_other(worktree_repo: WorktreeRepo) -> None:
+    """Many processes make and remove worktrees of one repository: none fails, and only the work is left."""
     before = worktree_repo.user_side()
     for _ in range(TIMES):
         assert in_fresh_process(all_at_once, worktree_repo.root, str(WORKERS), str(ROUNDS)) == [0] * WORKERS
