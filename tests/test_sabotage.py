@@ -321,7 +321,7 @@ SABOTAGES = {
         "domain/plans/graph.py",
         "    return [component for root in reversed(finished) if (component := _post_order(after, root, seen))]\n",
         "    return [component for root in reversed(finished[:-1]) if (component := _post_order(after, root, seen))]\n",
-        "domain/plans/test_graph.py::test_a_knot_behind_another_has_its_own_circle",
+        "domain/plans/test_graph.py::test_a_circle_behind_another_is_found",
     ),
     "an index that came with a repository is fetched from": Sabotage(
         "knowledge/updates.py",
@@ -558,7 +558,7 @@ SABOTAGES = {
         "domain/runs/stages.py",
         "    if is_approved(task):\n",
         "    if is_approved(task) or is_merged:\n",
-        "domain/runs/test_stages.py::test_what_is_on_disk_says_what_comes_next[merged, and not reviewed]",
+        "domain/runs/test_stages.py::test_each_state_has_one_next_stage[merged, and not reviewed]",
     ),
     "work with a failed check is reviewed": Sabotage(
         "domain/runs/stages.py",

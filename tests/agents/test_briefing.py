@@ -39,8 +39,8 @@ def told(agent: Agent, own_folder: TaskFolder, *, delegates: bool = False, packe
     return briefing.first_prompt(agent, own_folder, own_folder.task(), SOW, delegates=delegates, packet=packet)
 
 
-def test_the_task_prompt_has_the_seed_s_first_line_with_an_absolute_place(own_folder: TaskFolder) -> None:
-    """It names the task, where it is, who the worker is, and the first and the last call of its turn."""
+def test_the_task_prompt_begins_with_an_absolute_path(own_folder: TaskFolder) -> None:
+    """The prompt names the task, its folder, the worker's role, and the first and last call of the turn."""
     lines = briefing.task_prompt(own_folder, own_folder.task(), SOW).split("\n")
     assert lines[0] == f"Execute task 010. Location: {own_folder.folder}/"
     assert own_folder.folder.startswith("/")
@@ -48,8 +48,8 @@ def test_the_task_prompt_has_the_seed_s_first_line_with_an_absolute_place(own_fo
     assert any(line.startswith(f"End your turn with: {SOW} task set --id 010 status needs_review") for line in lines)
 
 
-def test_a_built_in_role_starts_with_its_template_for_this_task(own_folder: TaskFolder) -> None:
-    """The packaged words come first, with the full path of sow and the task's id in their commands."""
+def test_a_built_in_role_starts_with_its_template(own_folder: TaskFolder) -> None:
+    """The packaged text comes first, with the full path of sow and the task's id in its commands."""
     text = told(AgentRegistry().get("implementer"), own_folder)
     assert text.startswith("# Implementer\n")
     assert f"\n{SOW} prompt guidance/implementer/base\n" in text
@@ -59,57 +59,55 @@ def test_a_built_in_role_starts_with_its_template_for_this_task(own_folder: Task
 
 
 @pytest.mark.parametrize("role", AgentRegistry().names())
-def test_every_built_in_role_is_told_to_initialise_itself(own_folder: TaskFolder, role: str) -> None:
-    """Whatever the role, its own base prompt is loaded by the first command of its prompt."""
+def test_every_built_in_role_loads_its_base_prompt_first(own_folder: TaskFolder, role: str) -> None:
+    """The first command in the prompt of each built-in role loads the role's base prompt."""
     text = told(AgentRegistry().get(role), own_folder)
     first = next(line for line in text.split("\n") if line.startswith(f"{SOW} "))
     assert first == f"{SOW} prompt guidance/{role}/base"
 
 
-def test_a_role_that_is_only_in_a_file_is_used_with_the_seed_s_sentence(
-    task_repo: Repo, own_folder: TaskFolder
-) -> None:
-    """A CLI that has such roles as subagents is asked to use it, and has its words where it cannot."""
+def test_a_role_from_a_file_is_used_as_a_subagent(task_repo: Repo, own_folder: TaskFolder) -> None:
+    """A CLI with subagents is asked to use the role as one; other CLIs get the text of its file."""
     text = told(define(task_repo, "swiftdev"), own_folder, delegates=True)
     assert text.startswith("use the swiftdev subagent to: Execute task 010.")
     assert WORDS in text
 
 
-def test_other_clis_are_told_the_words_of_the_file(task_repo: Repo, own_folder: TaskFolder) -> None:
-    """Without subagents the file's words come first, as they are, and the task follows."""
+def test_a_cli_without_subagents_gets_the_text_of_the_file(task_repo: Repo, own_folder: TaskFolder) -> None:
+    """Without subagents the text of the file comes first, unchanged, and the task follows."""
     text = told(define(task_repo, "swiftdev"), own_folder)
     assert text.startswith(f"{WORDS}\n\nExecute task 010.")
     assert "subagent" not in text
 
 
-def test_a_file_with_more_than_words_is_never_left_to_the_cli(task_repo: Repo, own_folder: TaskFolder) -> None:
-    """A CLI would obey the rest of the frontmatter, so it is told the words and not the name."""
+def test_a_file_with_extra_frontmatter_is_sent_as_text(task_repo: Repo, own_folder: TaskFolder) -> None:
+    """A CLI would obey the other keys of the frontmatter, so it gets the text and not the name."""
     agent = define(task_repo, "swiftdev", "model: opus\npermissionMode: bypassPermissions\n")
     text = told(agent, own_folder, delegates=True)
     assert text.startswith(WORDS) and "subagent" not in text and "bypassPermissions" not in text
 
 
-def test_a_file_for_a_built_in_role_gives_its_words(task_repo: Repo, own_folder: TaskFolder) -> None:
-    """The role is sow's own, so it is not looked for among the CLI's subagents."""
+def test_a_file_for_a_built_in_role_is_sent_as_text(task_repo: Repo, own_folder: TaskFolder) -> None:
+    """A built-in role belongs to sow, so the prompt does not name a subagent of the CLI."""
     text = told(define(task_repo, "implementer"), own_folder, delegates=True)
     assert text.startswith(WORDS) and "subagent" not in text
 
 
-def test_a_role_from_a_file_learns_how_a_worker_works_here(task_repo: Repo, own_folder: TaskFolder) -> None:
-    """Its own words know nothing of sow, so the contract is named, and exists."""
+def test_a_role_from_a_file_is_pointed_to_the_contract(task_repo: Repo, own_folder: TaskFolder) -> None:
+    """The file says nothing about sow, so the prompt names the contract, and the contract exists."""
     for delegates in (True, False):
         text = told(define(task_repo, "swiftdev"), own_folder, delegates=delegates)
         assert f"\n\nHow a worker works here, whatever its role: {SOW} prompt guidance/common/contract\n" in text
     assert prompts.load("guidance/common/contract")
 
 
-def test_words_in_a_file_are_not_rendered(task_repo: Repo, own_folder: TaskFolder) -> None:
-    """Only packaged prompts have gaps that we fill: a file's words stay what its author wrote."""
+def test_placeholders_in_a_users_file_are_not_filled(task_repo: Repo, own_folder: TaskFolder) -> None:
+    """Only packaged prompts have placeholders; the text of a user's file stays as it is."""
     assert "`sow task show {id}`" in told(define(task_repo, "swiftdev"), own_folder)
 
 
-def test_a_linked_file_of_the_user_is_read(task_repo: Repo, own_folder: TaskFolder) -> None:
-    """People keep their agents elsewhere and link them; the words are found through the link."""
+def test_a_linked_role_file_is_read(task_repo: Repo, own_folder: TaskFolder) -> None:
+    """A role file that is a symbolic link of the user is read through the link."""
     home = task_repo.root.parent / "home"
     (home / ".claude/agents").mkdir(parents=True)
     (home / "dotfiles.md").write_text(f"---\nname: swiftdev\ndescription: d\n---\n{WORDS}\n")
@@ -119,7 +117,7 @@ def test_a_linked_file_of_the_user_is_read(task_repo: Repo, own_folder: TaskFold
 
 
 def test_a_fresh_session_is_told_what_it_takes_over(own_folder: TaskFolder) -> None:
-    """The packet says why the earlier session is gone, where its work is, and not to start over."""
+    """The prompt says why the earlier session is gone, where its work is, and not to start over."""
     packet = briefing.handover(own_folder.task(), SOW, why="the CLI does not know it any more")
     text = told(AgentRegistry().get("implementer"), own_folder, packet=packet)
     assert "the CLI does not know it any more" in text and "Do not start over" in text
@@ -127,13 +125,13 @@ def test_a_fresh_session_is_told_what_it_takes_over(own_folder: TaskFolder) -> N
 
 
 def test_the_reminder_names_the_three_ways_to_end_a_turn() -> None:
-    """A worker that said nothing is told its choices with the real commands."""
+    """A worker that set no status is shown its choices with the real commands."""
     text = briefing.reminder("010", SOW)
     assert f"`{SOW} task set --id 010 status needs_review`" in text
     assert "paused" in text and "failed" in text and f"{SOW} note list --task 010" in text
 
 
-def test_old_decisions_give_way_to_new_ones(task_repo: Repo, own_folder: TaskFolder) -> None:
+def test_a_prompt_has_only_the_latest_decisions(task_repo: Repo, own_folder: TaskFolder) -> None:
     """A prompt has the latest decisions up to a size, and the path of the file with the older ones (B3)."""
     for number in range(4):
         task_repo.ok("project", "remember", f"Rule {number} " + "x" * 3000)

@@ -27,7 +27,7 @@ DOER = ("completion_drive_review", "ready_for_verification", "blocked", "working
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of every line of every table, but for heads and rules."""
+    """Returns the cells of every row of every table, without headings and rulers."""
     result = []
     lines = text.split("\n")
     for at, line in enumerate(lines):
@@ -36,8 +36,8 @@ def rows(text: str) -> list[list[str]]:
     return result
 
 
-def test_the_contract_has_every_part_that_issue_1_asks_for() -> None:
-    """Escalation rules, files to read and write, status updates, notes, the turn's life, crashes and time-outs."""
+def test_the_contract_has_every_required_part() -> None:
+    """The contract covers escalation, files, statuses, notes, the life of a turn, crashes and time-outs."""
     for name in (
         "## When your turn starts: read",
         "## While you work: write",
@@ -57,15 +57,15 @@ def test_the_contract_has_every_part_that_issue_1_asks_for() -> None:
         assert name in CONTRACT, name
 
 
-def test_the_contract_sorts_the_categories_as_the_rules_do() -> None:
-    """What must be escalated is what the program refuses to let an agent resolve, and no more."""
+def test_the_contract_lists_the_categories_that_must_be_escalated() -> None:
+    """The contract escalates exactly the categories that sow refuses to let an agent resolve."""
     must, _, can = CONTRACT.partition("CAN SELF-RESOLVE")
     assert tuple(row[0] for row in rows(must)) == AUTHORITY_CATEGORIES
     assert tuple(row[0] for row in rows(can) if row[0] in SELF_CATEGORIES) == SELF_CATEGORIES
 
 
-def test_the_contract_lists_the_transitions_of_the_table() -> None:
-    """Each move of the contract is one of the lifecycle, and each of the lifecycle is there, but for a person's."""
+def test_the_contract_lists_the_transitions_of_the_lifecycle() -> None:
+    """The contract has exactly the transitions of the lifecycle, except those of a person."""
     messages = {(row[0], row[1]) for row in rows(CONTRACT.partition("| from | to |")[2]) if len(row) == 4}
     failing = {move for move in WORKFLOW_AGENT.moves if move[1] == "failed"}
     told_plain = messages - {("any running status", "failed")}
@@ -74,8 +74,8 @@ def test_the_contract_lists_the_transitions_of_the_table() -> None:
     assert left == {("failed", "working"), ("verified", "working")}
 
 
-def test_an_agent_is_told_only_of_its_own_moves_as_commands() -> None:
-    """Every status that the contract has a command for is one that an agent may set, and all of those are there."""
+def test_the_contract_has_commands_for_an_agents_own_statuses() -> None:
+    """The contract has a command for each status that an agent may set, and for no other."""
     calls = [parsed(line) for line in commands(CONTRACT)]
     assert {values["value"] for command, values in calls if command.name == "workflow set"} == set(DOER)
 
@@ -88,8 +88,8 @@ def test_an_agent_reads_its_own_name_and_the_full_path(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("name", ["x; rm -rf /", "../etc", "Database", "a b", "-x"])
-def test_a_mark_that_is_no_agent_is_refused(repo: Repo, name: str) -> None:
-    """A broken SOW_TASK does not end up in a command that an agent runs."""
+def test_an_invalid_agent_name_is_refused(repo: Repo, name: str) -> None:
+    """An invalid SOW_TASK never becomes part of a command that an agent runs."""
     result = repo.sow("prompt", "protocol/agent-contract", SOW_TASK=name)
     assert result.code == 2 and result.out == ""
 
@@ -98,8 +98,8 @@ texts = st.text(st.sampled_from("ab# \n-<!>"), max_size=60)
 
 
 @given(texts, texts, texts)
-def test_the_contract_is_put_once_and_replaced_as_a_whole(before: str, old: str, new: str) -> None:
-    """Whatever contract was there goes, the architect's words stay, and putting it again changes nothing."""
+def test_writing_the_contract_again_replaces_it(before: str, old: str, new: str) -> None:
+    """An old contract is replaced, the architect's text stays, and a second writing changes nothing."""
     first = contract_block.set_contract(before, old)
     second = contract_block.set_contract(first, new)
     assert second == contract_block.set_contract(before, new) == contract_block.set_contract(second, new)
@@ -107,8 +107,8 @@ def test_the_contract_is_put_once_and_replaced_as_a_whole(before: str, old: str,
     assert second.count(contract_block.START) == second.count(contract_block.END) == 1
 
 
-def test_words_below_the_contract_are_kept() -> None:
-    """What somebody wrote after the block is the architect's, too."""
+def test_text_below_the_contract_is_kept() -> None:
+    """Text after the contract belongs to the architect, too."""
     text = contract_block.set_contract("# a\n", "old").rstrip() + "\nmore\n"
     assert (
         contract_block.set_contract(text, "new")
@@ -116,8 +116,8 @@ def test_words_below_the_contract_are_kept() -> None:
     )
 
 
-def test_a_block_that_was_never_closed_does_not_swallow_a_second_contract() -> None:
-    """A cut-off end is fixed by the next writing."""
+def test_a_contract_without_its_end_mark_is_replaced() -> None:
+    """If the end mark is missing, the next writing restores a single contract."""
     text = f"# a\n\n{contract_block.START}\nhalf of it\n"
     assert contract_block.set_contract(text, "new") == contract_block.set_contract("# a\n", "new")
 
@@ -126,7 +126,7 @@ def fenced(name: str) -> list[str]:
     return re.findall(r"````markdown\n(.*?)````", prompts.load(name), re.S)
 
 
-def test_the_plan_in_the_guidance_is_one_that_passes_every_check() -> None:
+def test_the_example_plan_of_the_guidance_passes_every_check() -> None:
     """An architect that copies the guidance's plan and instructions has no finding to fix."""
     plan_text, instructions = fenced("guidance/workflow-architect/coordination-plan")
     plan = workflow_plan.read(plan_text)
@@ -143,21 +143,21 @@ def test_the_plan_in_the_guidance_is_one_that_passes_every_check() -> None:
 
 
 @pytest.mark.parametrize("role", ["verifier", "design-verifier", "solution-architect"])
-def test_a_role_with_guidance_for_workflows_gets_it(role: str) -> None:
-    """In a workflow these roles are told how they work there, with the full path of sow in every command."""
+def test_a_role_with_workflow_guidance_gets_it(role: str) -> None:
+    """The prompt of such a role has that guidance, with the full path of sow in every command."""
     text = crew_briefing.workflow_role_prompt(AgentRegistry().get(role), "/opt/sow", "some_desk")
     assert text.startswith("# ") and "in a workflow" in text.split("\n")[0]
     assert "`sow " not in text
 
 
-def test_every_other_role_is_told_what_it_is() -> None:
-    """A role without such guidance is named with its description."""
+def test_a_role_without_guidance_gets_its_description() -> None:
+    """The prompt names a role without guidance and its description."""
     text = crew_briefing.workflow_role_prompt(AgentRegistry().get("implementer"), "/opt/sow", "api_agent")
     assert text == "You play the role of implementer: Code implementation using Test-Driven Development."
 
 
-def test_a_first_prompt_names_folder_task_and_how_to_end() -> None:
-    """An agent finds its instructions, and ends its turn, by what it is told; its commands are real ones."""
+def test_the_first_prompt_names_folder_and_task() -> None:
+    """The prompt names the agent's instructions and the commands that end its turn, and these parse."""
     messages = crew_briefing.first_prompt(
         AgentRegistry().get("implementer"), name="api_agent", workflow="w", folder="/r/o/agents/api_agent",
         task_id="x_1727539200", sow="sow",
@@ -166,8 +166,8 @@ def test_a_first_prompt_names_folder_task_and_how_to_end() -> None:
     assert {parsed(line)[0].name for line in commands(messages)} == {"prompt", "workflow set"}
 
 
-def test_news_has_what_changed_and_nothing_else() -> None:
-    """Resolutions, feedback, changed inputs and a lost session are told; nothing new is no text."""
+def test_the_news_has_only_what_changed() -> None:
+    """The news has resolutions, feedback, changed inputs and a lost session; without any it is empty."""
     assert crew_briefing.changes_since_last_turn() == ""
     messages = crew_briefing.changes_since_last_turn(
         feedback="created_at is missing", resolutions={"note_001": "unique"}, outputs=["a.sql: version 2"],
@@ -178,13 +178,13 @@ def test_news_has_what_changed_and_nothing_else() -> None:
 
 
 def test_reminders_hold_commands_that_parse() -> None:
-    """What an agent is reminded of can be run as it is."""
+    """Every command in a reminder parses."""
     for text in (crew_briefing.reminder("a", "sow"), crew_briefing.next_prompt("", name="a", sow="sow")):
         assert commands(text)
         for line in commands(text):
             assert shlex.split(line) and parsed(line)
 
 
-def test_the_archivist_says_that_it_is_code_in_a_workflow() -> None:
-    """Nobody is sent to play a role there that the program has."""
+def test_the_archivist_prompt_says_that_sow_archives() -> None:
+    """In a workflow sow archives by itself, so its prompt gives an agent nothing to do."""
     assert "In a workflow nobody plays this role" in prompts.load("guidance/archivist/base")

@@ -25,7 +25,7 @@ def named(name: str) -> str:
     return f"---\nname: {name}\ndescription: d\n---\nwords\n"
 
 
-def test_a_file_in_the_form_of_seed_003_is_an_agent(tmp_path: Path) -> None:
+def test_a_file_with_name_description_and_tools_is_an_agent(tmp_path: Path) -> None:
     """Name, description and tools come from the frontmatter, the prompt is the body, and the path is kept."""
     path = write(tmp_path, "swiftdev.md")
     result, warnings = read_agents(str(tmp_path), USER)
@@ -65,13 +65,13 @@ def test_discovery_reads_the_root_and_numbered_folders_only(tmp_path: Path) -> N
     assert warnings == []
 
 
-def test_a_folder_that_is_not_there_has_no_agents(tmp_path: Path) -> None:
-    """A missing folder is no error and no warning."""
+def test_a_missing_folder_has_no_agents(tmp_path: Path) -> None:
+    """A missing folder causes neither an error nor a warning."""
     assert read_agents(str(tmp_path / "none"), USER) == ({}, [])
 
 
-def test_something_else_in_the_folder_s_place_is_a_warning(tmp_path: Path) -> None:
-    """A file where the folder should be is reported, and is no error."""
+def test_a_file_in_place_of_the_folder_is_a_warning(tmp_path: Path) -> None:
+    """A file where the folder should be causes a warning and no error."""
     result, warnings = read_agents(str(write(tmp_path, "agents", "x")), USER)
     assert result == {} and len(warnings) == 1 and "not a folder" in warnings[0]
 
@@ -109,8 +109,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_file_is_one_warning_and_hurts_nobody_else(tmp_path: Path, case: str) -> None:
-    """The warning names the file and the reason; agents beside it are found."""
+def test_a_bad_file_is_one_warning(tmp_path: Path, case: str) -> None:
+    """The warning names the file and the reason; the other agents of the folder are found."""
     text, reason = BAD[case]
     bad = write(tmp_path, "bad.md", text)
     write(tmp_path, "good.md")
@@ -120,8 +120,8 @@ def test_a_bad_file_is_one_warning_and_hurts_nobody_else(tmp_path: Path, case: s
     assert len(warnings[0]) < 1000
 
 
-def test_a_file_that_nobody_may_read_is_a_warning_and_not_a_wait(tmp_path: Path) -> None:
-    """A named pipe and links that lead nowhere or in a circle are reported once, by their paths, and not waited for."""
+def test_a_pipe_or_a_broken_link_is_a_warning(tmp_path: Path) -> None:
+    """A named pipe, a dangling link and a circle of links are reported once by path; sow does not wait for them."""
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere")
     (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
@@ -145,8 +145,8 @@ def test_a_folder_is_read_once(tmp_path: Path) -> None:
     assert (sorted(result), warnings) == (["b", "swiftdev"], [])
 
 
-def test_a_bad_line_is_told_by_its_number_in_the_file(tmp_path: Path) -> None:
-    """The fence counts as the first line."""
+def test_a_warning_has_the_line_number_of_the_file(tmp_path: Path) -> None:
+    """The line numbers count the fence of the frontmatter."""
     path = write(tmp_path, "a.md", "---\nname: a\ndescription: d\nname: b\n---\nwords\n")
     assert read_agents(str(tmp_path), USER)[1] == [f"{path}:4: the key 'name' is here a second time"]
 
@@ -173,22 +173,22 @@ def test_the_first_of_two_files_with_one_name_counts(tmp_path: Path) -> None:
         ("color: blue", ()),
     ],
 )
-def test_tools_are_a_list_or_words_with_commas(tmp_path: Path, written: str, read: tuple[str, ...]) -> None:
-    """Both ways of writing tools are read; none given means inherited."""
+def test_tools_are_a_list_or_a_comma_separated_text(tmp_path: Path, written: str, read: tuple[str, ...]) -> None:
+    """Both forms of tools are read; without any, the role inherits them."""
     path = write(tmp_path, "a.md", f"---\nname: a\ndescription: d\n{written}\n---\nwords\n")
     agent = read_agent(str(path), USER)
     assert agent is not None and agent.tools == read
 
 
-def test_other_keys_are_kept_by_name_and_have_no_effect(tmp_path: Path) -> None:
-    """What a frontmatter has besides name, description and tools is listed as ignored."""
+def test_unknown_keys_are_listed_as_ignored(tmp_path: Path) -> None:
+    """Keys of the frontmatter besides name, description and tools are listed as ignored."""
     path = write(tmp_path, "a.md", "---\nname: a\ndescription: d\nmodel: opus\nhooks: {x: y}\n---\nwords\n")
     agent = read_agent(str(path), USER)
     assert agent is not None and agent.unused_fields == ("hooks", "model")
 
 
-def test_a_description_in_prose_with_colons_is_read(tmp_path: Path) -> None:
-    """Agent CLIs write such descriptions, which are no YAML; they are taken as the line that they are."""
+def test_a_description_with_colons_is_read(tmp_path: Path) -> None:
+    """Agent CLIs write descriptions that are no valid YAML; such a line is read as plain text."""
     prose = 'Use it when: the user says "go". Examples: <example>Context: a test\\nuser: "x"</example> #1 \'s'
     path = write(tmp_path, "a.md", f"---\nname: a\ndescription: {prose}\ntools: Read\n---\nwords\n")
     agent = read_agent(str(path), USER)
@@ -196,22 +196,22 @@ def test_a_description_in_prose_with_colons_is_read(tmp_path: Path) -> None:
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
-    """A file that was saved on another system is an agent all the same."""
+    """A file with Windows line ends and a byte order mark is read like any other."""
     path = write(tmp_path, "a.md", b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
     agent = read_agent(str(path), USER)
     assert agent is not None and agent.name == "swiftdev" and agent.tools == ("Read", "Edit")
 
 
-def test_what_sow_installed_itself_is_no_source(tmp_path: Path) -> None:
-    """A file that carries our mark is passed over in silence; the same words in a description are no mark."""
+def test_installed_files_define_no_role(tmp_path: Path) -> None:
+    """A file with sow's mark is skipped without a warning; the same text in a description is no mark."""
     write(tmp_path, "ours.md", "---\nname: implementer\ndescription: d\nsow-version: 1.0.0\n---\nwords\n")
     write(tmp_path, "theirs.md", '---\nname: a\ndescription: "about sow-version: x"\n---\nwords\n')
     result, warnings = read_agents(str(tmp_path), USER)
     assert (list(result), warnings) == (["a"], [])
 
 
-def test_a_link_may_not_lead_out_of_the_repository(tmp_path: Path) -> None:
-    """A linked file, folder or numbered folder outside is a warning; one inside is read."""
+def test_a_link_out_of_the_repository_is_refused(tmp_path: Path) -> None:
+    """A link to a file or folder outside causes a warning; a link inside is followed."""
     root, outside = tmp_path / "repo", tmp_path / "outside"
     write(outside, "a.md", named("a"))
     write(root, "shared/b.md", named("b"))
@@ -225,8 +225,8 @@ def test_a_link_may_not_lead_out_of_the_repository(tmp_path: Path) -> None:
     assert len(warnings) == 2 and all("leads out of the repository" in warning for warning in warnings)
 
 
-def test_a_linked_folder_of_agents_outside_is_not_read_for_a_repository(tmp_path: Path) -> None:
-    """Where .claude/agents itself is a link to elsewhere, each file in it is refused; the user's own may be one."""
+def test_a_linked_agents_folder_outside_is_refused(tmp_path: Path) -> None:
+    """If .claude/agents links outside, each of its files is refused; the user's own folder may be a link."""
     outside = tmp_path / "dotfiles"
     write(outside, "a.md", named("a"))
     root = tmp_path / "repo"
@@ -238,8 +238,8 @@ def test_a_linked_folder_of_agents_outside_is_not_read_for_a_repository(tmp_path
     assert list(result) == ["a"] and warnings == []
 
 
-def test_a_flood_of_files_is_cut_off(tmp_path: Path) -> None:
-    """No more than a fixed number of files is read, and a warning says so."""
+def test_the_number_of_files_is_limited(tmp_path: Path) -> None:
+    """At most a fixed number of files is read, and a warning says so."""
     for number in range(MOST_FILES + 5):
         write(tmp_path, f"a{number:05d}.md", named(f"a{number:05d}"))
     result, warnings = read_agents(str(tmp_path), USER)
@@ -247,7 +247,7 @@ def test_a_flood_of_files_is_cut_off(tmp_path: Path) -> None:
     assert len(warnings) == 1 and str(MOST_FILES) in warnings[0]
 
 
-def test_a_file_that_is_named_but_missing_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_named_file_is_an_error(tmp_path: Path) -> None:
     """Asking for one file by its path says that it is not there."""
     with pytest.raises(SowError, match="there is no such file"):
         read_agent(str(tmp_path / "none.md"), USER)

@@ -31,7 +31,7 @@ def texts(name: str, *, user: bool = False) -> dict[str, str]:
     return {piece.path: piece.text for piece in layer.layer(name, user=user).pieces}
 
 
-def test_the_commands_of_the_seed_are_there() -> None:
+def test_every_expected_slash_command_is_packaged() -> None:
     """Each slash command that the seed and the issue name is packaged."""
     names = {command.name for command in layer.commands()}
     assert names >= NAMED
@@ -39,7 +39,7 @@ def test_the_commands_of_the_seed_are_there() -> None:
 
 
 def test_claude_gets_every_role_and_every_command() -> None:
-    """The layer has a file for each, and the hooks."""
+    """The layer has a file for each role and each command, and the hooks."""
     paths = set(texts("claude"))
     assert paths == {
         *(f".claude/agents/{agent.name}.md" for agent in STANDARD_AGENTS),
@@ -50,7 +50,7 @@ def test_claude_gets_every_role_and_every_command() -> None:
 
 @all_of(("name", "user"), EVERY)
 def test_every_file_carries_its_version(name: str, user: bool) -> None:
-    """What we write can be told from what others wrote, and its paths stay below the place."""
+    """Each written file has sow's mark with a version, and its path stays below the target folder."""
     for piece in layer.layer(name, user=user).pieces:
         mark = file_mark.read(piece.text)
         assert mark and mark.version == __version__
@@ -71,24 +71,24 @@ def test_every_file_is_in_the_format_of_its_cli(name: str, user: bool) -> None:
             assert isinstance(head["description"], str)
 
 
-def test_an_argument_stands_where_the_cli_puts_it() -> None:
-    """Each CLI has its own word for what the person typed, and none of another's is left over."""
+def test_each_cli_gets_its_own_placeholder_for_arguments() -> None:
+    """Each command file uses its CLI's placeholder for the user's text, and no other."""
     assert "$ARGUMENTS" in texts("claude")[".claude/commands/sow/plan.md"]
     gemini, cursor = texts("gemini")[".gemini/commands/sow/plan.toml"], texts("cursor")[".cursor/commands/sow-plan.md"]
     assert "{{args}}" in gemini and "$ARGUMENTS" not in gemini + cursor
 
 
 @pytest.mark.parametrize("agent", STANDARD_AGENTS, ids=lambda agent: agent.name)
-def test_an_installed_role_is_no_source_of_a_role(agent, tmp_path: Path) -> None:
-    """sow does not read its own copies back, so that an upgrade of sow is not held up by an old copy."""
+def test_installed_roles_are_not_read_back(agent, tmp_path: Path) -> None:
+    """sow ignores its own copies, so that an old copy never replaces the role of a newer sow."""
     path = tmp_path / f"{agent.name}.md"
     path.write_text(layer.claude_agent(agent))
     assert read_agent(str(path), "project") is None
 
 
 @all_of("agent", STANDARD_AGENTS)
-def test_a_subagent_says_who_it_is(agent) -> None:
-    """Each worker's file has its marks, no gap for a task is left, and judges have no tool that writes."""
+def test_a_subagent_file_has_marks_and_no_placeholder(agent) -> None:
+    """Each worker's file has its marks and no placeholder for a task, and judges have no tool that writes."""
     text = layer.claude_agent(agent)
     assert prompts.TASK not in text
     assert (f"export SOW_TASK=010 SOW_AGENT={agent.name}" in text) == (agent.name != "orchestrator")
@@ -96,7 +96,7 @@ def test_a_subagent_says_who_it_is(agent) -> None:
 
 
 def test_the_contract_in_the_users_home_is_the_packaged_one() -> None:
-    """Above its mark it is what `sow prompt protocol/agent-contract` prints."""
+    """The contract in the user's home equals the output of `sow prompt protocol/agent-contract` plus a mark."""
     text = texts("claude", user=True)[".claude/protocols/orchestration_agent_contract.md"]
     assert text.startswith(prompts.load("protocol/agent-contract"))
     assert ".claude/protocols/orchestration_agent_contract.md" not in texts("claude")
@@ -114,7 +114,7 @@ def test_every_hook_is_a_call_that_exists() -> None:
 
 
 def test_every_rule_names_a_command_that_exists() -> None:
-    """What is allowed or asked is a command or a group of sow, and no command is allowed that takes any path (B19)."""
+    """Each rule allows or asks for a command of sow; none allows a command that takes any path (B19)."""
     names = [command.name for group in GROUPS for command in commands_of(group)]
     for text in (*layer.ALLOWED, *layer.ASKED):
         texts = text.partition(" --")[0].partition(":")[0].partition("*")[0].strip()
@@ -138,7 +138,7 @@ def test_the_plugin_is_the_same_layer() -> None:
 
 
 def test_the_repository_is_a_marketplace_too() -> None:
-    """Who adds the repository by its address finds the same plugin there, in its folder."""
+    """The repository itself is a marketplace of Claude Code that offers the same plugin."""
     inner, root = (
         json.loads((base / ".claude-plugin/marketplace.json").read_text()) for base in (PLUGIN, PLUGIN.parent)
     )
@@ -149,7 +149,7 @@ def test_the_repository_is_a_marketplace_too() -> None:
 
 
 def test_prompts_that_commands_load_exist() -> None:
-    """Whatever `sow prompt NAME` a command file names is in the package."""
+    """Every `sow prompt NAME` in a command file names a packaged prompt."""
     for command in layer.commands():
         for line in commands(command.body):
             if line.startswith("sow prompt "):
@@ -157,7 +157,7 @@ def test_prompts_that_commands_load_exist() -> None:
 
 
 def test_a_cli_without_a_layer_is_refused() -> None:
-    """A mistyped name gets a suggestion."""
+    """The error for a mistyped CLI suggests the right name."""
     with pytest.raises(SowError, match="no execution layer") as raised:
         layer.layer("claud", user=False)
     assert "claude" in raised.value.hint

@@ -17,15 +17,15 @@ LINES = sorted(set(commands(PAGE)))
 
 @all_of("line", LINES)
 def test_every_command_on_the_page_exists(line: str) -> None:
-    """Each `sow …` is a call that the real parser takes, or a command's bare name; a prompt that it loads is there."""
+    """Each `sow …` on the page parses, or is the bare name of a command; each prompt that it loads exists."""
     command, rest = find(shlex.split(line)[1:])
     values = parse(command, rest)[0] if rest else {}
     if command.name == "prompt" and not values["list"]:
         assert prompts.load(values["name"])
 
 
-def test_the_page_tells_how_a_worker_begins() -> None:
-    """The chain of a worker's first commands is the one that the prompts lead it along."""
+def test_the_page_shows_the_first_commands_of_a_worker() -> None:
+    """The page lists the same first commands as the prompts."""
     assert "`sow prompt guidance/implementer/base`" in PAGE and "sow prompt --list" in LINES
     assert commands(prompts.load("templates/implementer"))[0] == "sow prompt guidance/implementer/base"
     messages = commands(prompts.load("guidance/implementer/base"))

@@ -27,7 +27,7 @@ READING = ("prompt", "status", "inbox", "task show", "task list", "agent list", 
 
 
 def references(name: str) -> set[str]:
-    """The prompts that a prompt sends its reader to."""
+    """Returns the prompts that a prompt refers to."""
     calls = [parsed(line) for line in commands(prompts.load(name))]
     return {values["name"] for command, values in calls if command.name == "prompt" and not values["list"]}
 
@@ -40,8 +40,8 @@ def test_every_command_in_a_prompt_parses(name: str) -> None:
 
 
 @all_of("name", NAMES)
-def test_the_values_in_commands_are_ones_that_exist(name: str) -> None:
-    """A prompt names only statuses and roles that the program knows."""
+def test_commands_in_prompts_use_existing_values(name: str) -> None:
+    """Prompts name only statuses and roles that exist."""
     for line in commands(prompts.load(name)):
         command, values = parsed(line)
         if command.name == "task set" and values["field"] == "status":
@@ -51,8 +51,8 @@ def test_the_values_in_commands_are_ones_that_exist(name: str) -> None:
 
 
 @all_of("name", NAMES)
-def test_every_reference_leads_to_a_prompt(name: str) -> None:
-    """Whatever prompt a prompt tells its reader to load is in the package."""
+def test_every_referenced_prompt_exists(name: str) -> None:
+    """Every prompt that another prompt names is packaged."""
     for reference in references(name):
         assert prompts.load(reference)
 
@@ -69,8 +69,8 @@ def test_every_reference_leads_to_a_prompt(name: str) -> None:
         "sow agent log two words",
     ],
 )
-def test_a_wrong_command_would_be_noticed(line: str) -> None:
-    """A call that the program does not have fails, in a fence and in backticks alike."""
+def test_a_wrong_command_in_a_prompt_is_found(line: str) -> None:
+    """The check finds an unknown call in a fence and in backticks."""
     assert commands(f"```bash\n{line}\n```\nor `{line}`") == [line, line]
     with pytest.raises(SowError):
         parsed(line)
@@ -94,8 +94,8 @@ def test_guidance_can_be_read_in_a_minute(name: str) -> None:
     assert text.startswith("# ")
 
 
-def test_no_prompt_is_out_of_reach() -> None:
-    """Every prompt is a role's template, is for roles found in files, or is named by a prompt that can be reached."""
+def test_every_prompt_is_reachable() -> None:
+    """Every prompt is a role's template, is for roles from files, or is named by a reachable prompt."""
     waiting = [*(f"templates/{role}" for role in ROLES), "guidance/common/contract", CONTRACT]
     reached = set(waiting)
     while waiting:
@@ -106,21 +106,21 @@ def test_no_prompt_is_out_of_reach() -> None:
 
 
 @all_of("name", NAMES)
-def test_a_prompt_names_no_path_below_the_state_folder(name: str) -> None:
-    """State lies elsewhere than a worktree, so prompts name `sow task show` and $SOW_DESK, never a path in .sow."""
+def test_no_prompt_names_a_path_below_the_state_folder(name: str) -> None:
+    """State is not in the worktree, so prompts name `sow task show` and $SOW_DESK instead."""
     assert ".sow" not in prompts.load(name)
 
 
 @all_of("name", NAMES)
-def test_the_only_gap_in_a_prompt_is_the_task(name: str) -> None:
+def test_rendering_leaves_no_placeholder(name: str) -> None:
     """After rendering no placeholder is left in any command."""
     rendered = prompts.render(prompts.load(name), sow="sow", task="070")
     assert not [line for line in commands(rendered) if "{" in line]
     assert prompts.TASK not in rendered
 
 
-def test_only_the_orchestrator_is_told_how_to_approve_or_to_put_workers_to_work() -> None:
-    """No prompt for a worker holds a call that is refused to workers."""
+def test_only_the_orchestrator_gets_commands_that_workers_may_not_run() -> None:
+    """No prompt for a worker contains a command that sow refuses to workers."""
     refused = ("approve", "answer", "agent spawn", "agent resume", "feedback add", "task abandon", "phase advance")
     for name in NAMES:
         if "orchestrator" not in name:
@@ -129,8 +129,8 @@ def test_only_the_orchestrator_is_told_how_to_approve_or_to_put_workers_to_work(
             assert not [values for _, values in calls if values.get("value") == "completed"], name
 
 
-def test_the_orchestrator_spawns_project_code_and_does_trivial_work_itself() -> None:
-    """Its template says both rules, and its guidance shows every pattern with the real commands."""
+def test_the_orchestrator_prompt_says_when_to_spawn() -> None:
+    """The template has the rules for project code and trivial work, and the guidance has each pattern with commands."""
     template = " ".join(prompts.load("templates/orchestrator").split())
     assert "Trivial one-off work" in template and "needs no project" in template
     assert "the code of a project is always spawned" in template
@@ -140,15 +140,15 @@ def test_the_orchestrator_spawns_project_code_and_does_trivial_work_itself() -> 
 
 
 @pytest.mark.parametrize("role", ["reviewer", "quality-control", "verifier", "design-verifier"])
-def test_a_judge_answers_in_the_fixed_form_and_changes_nothing(role: str) -> None:
-    """Every judging role loads the form of the verdict, and its template forbids changes."""
+def test_a_judge_prompt_has_the_verdict_format(role: str) -> None:
+    """Every judging role loads the verdict format, and its template forbids changes."""
     assert role in JUDGES
     assert "guidance/common/verdict" in references(f"guidance/{role}/base")
     assert "You change no file" in prompts.load(f"templates/{role}")
 
 
-def test_the_form_of_a_verdict_is_that_of_seed_003() -> None:
-    """The example has `Quality Control:` with one word on one line, once, and `Feedback:` after it."""
+def test_the_verdict_format_has_its_two_parts() -> None:
+    """The example has one line `Quality Control:` with one word, and `Feedback:` after it."""
     text = prompts.load("guidance/common/verdict")
     lines = [line for line in text.split("\n") if re.fullmatch(r"Quality Control: (GREEN|YELLOW|RED)", line)]
     assert len(lines) == 1
@@ -156,8 +156,8 @@ def test_the_form_of_a_verdict_is_that_of_seed_003() -> None:
     assert all(f"| {word} |" in text for word in ("GREEN", "YELLOW", "RED"))
 
 
-def test_the_notes_guidance_sorts_the_categories_as_the_rules_do() -> None:
-    """What the guidance says must be escalated is what the program refuses to let a worker resolve, and no more."""
+def test_the_guidance_on_notes_lists_the_categories_that_must_be_escalated() -> None:
+    """The guidance escalates exactly the categories that sow refuses to let a worker resolve."""
     from sow.domain.note import AUTHORITY_CATEGORIES, SELF_CATEGORIES
 
     must, _, can = prompts.load("guidance/common/notes").partition("## What you can settle yourself")
@@ -165,8 +165,8 @@ def test_the_notes_guidance_sorts_the_categories_as_the_rules_do() -> None:
     assert tuple(re.findall(r"^\| (\w+) \|", can, re.M)[1:]) == SELF_CATEGORIES
 
 
-def test_every_reading_command_of_every_prompt_works_in_a_project(task_repo: Repo) -> None:
-    """What a prompt tells its reader to look at can be looked at, as a worker on task 010."""
+def test_every_reading_command_of_a_prompt_works(task_repo: Repo) -> None:
+    """Each command that only reads works in a project, called as the worker of task 010."""
     task_repo.ok("task", "create", "--name", "Review task 010", "--agent", "reviewer")
     rendered = [
         prompts.render(prompts.load(name), sow="sow", task="010") for name in NAMES if "orchestrator" not in name
@@ -178,8 +178,8 @@ def test_every_reading_command_of_every_prompt_works_in_a_project(task_repo: Rep
         task_repo.ok(*shlex.split(line)[1:], SOW_TASK="010", SOW_AGENT="implementer", SOW_ROOT=str(task_repo.root))
 
 
-def test_a_worker_can_follow_the_guidance_on_notes_and_on_ending_a_turn(task_repo: Repo) -> None:
-    """Every writing command of that guidance does what the text around it says, up to needs_review."""
+def test_the_commands_for_notes_and_the_end_of_a_turn_work(task_repo: Repo) -> None:
+    """The writing commands of that guidance, run in order, bring the task to needs_review."""
     worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 
     def follow(name: str, verb: str) -> str:
@@ -206,14 +206,14 @@ def test_a_worker_can_follow_the_guidance_on_notes_and_on_ending_a_turn(task_rep
 @pytest.mark.parametrize(
     "name", ["", "..", "/etc/passwd", "../agent", "guidance", "guidance//implementer/base", "Guidance/implementer/base"]
 )
-def test_a_name_never_leads_out_of_the_package(name: str) -> None:
+def test_a_prompt_name_cannot_leave_the_package(name: str) -> None:
     """What is not a packaged prompt is refused, whatever path tricks its name has."""
     with pytest.raises(SowError, match=r"failed to load prompt .*: it does not exist"):
         prompts.load(name)
 
 
 def test_rendering_fills_in_the_task_and_the_full_path() -> None:
-    """Commands in fences and backticks get the path of sow; words that only begin like it are left alone."""
+    """Commands in fences and backticks get the path of sow; words that only begin with "sow" do not."""
     text = "Run `sow task show {id}`.\n```bash\nsow log --task {id} --list\n# sow is small\n```\nsow is a program."
     assert prompts.render(text, sow="/opt/sow", task="070") == (
         "Run `/opt/sow task show 070`.\n```bash\n/opt/sow log --task 070 --list\n# sow is small\n```\nsow is a program."
@@ -229,7 +229,7 @@ print(texts[0] == texts[1] != "", sum(path.endswith("implementer.md") for path i
 """
 
 
-def test_a_prompt_is_read_once():
-    """A process that needs the same prompt again and again, as a run does, reads its file once."""
+def test_a_prompt_file_is_read_once():
+    """A process that needs one prompt many times reads its file once."""
     result = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=300)
     assert result.stdout == "True 1\n", result.stderr

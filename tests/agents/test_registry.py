@@ -57,7 +57,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_sixteen_roles_are_built_in() -> None:
-    """Every role of the package is there without any file, described, with its capabilities and its template."""
+    """Each role of the package exists without any file and has a description, capabilities and a template."""
     registry = AgentRegistry()
     assert [agent.name for agent in STANDARD_AGENTS] == STANDARD
     assert registry.names() == sorted(STANDARD)
@@ -81,7 +81,7 @@ def test_the_folders_with_roles_can_be_chosen(place: Place, tmp_path: Path) -> N
     assert registry.get("reviewer").source == BUILT_IN and "reviewer judges" in registry.warnings[0]
 
 
-def test_the_repository_comes_before_the_user_and_the_user_before_the_package(place: Place) -> None:
+def test_project_roles_come_before_user_roles_and_those_before_packaged_ones(place: Place) -> None:
     """Project, then user, then built-in, role by role."""
     place.define(place.home, "implementer")
     place.define(place.home, "planner")
@@ -91,8 +91,8 @@ def test_the_repository_comes_before_the_user_and_the_user_before_the_package(pl
     assert sources == {"implementer": PROJECT, "planner": USER, "architect": BUILT_IN}
 
 
-def test_a_file_gives_a_role_its_words_and_not_another_nature(place: Place) -> None:
-    """Capabilities of a built-in role stay, through two files that define it."""
+def test_a_file_changes_the_text_of_a_built_in_role_only(place: Place) -> None:
+    """A built-in role keeps its capabilities, through two files that define it."""
     place.define(place.home, "implementer")
     place.define(place.root, "implementer")
     agent, built_in = place.registry().get("implementer"), AgentRegistry().get("implementer")
@@ -100,7 +100,7 @@ def test_a_file_gives_a_role_its_words_and_not_another_nature(place: Place) -> N
     assert not agent.is_custom
 
 
-def test_a_role_that_is_only_in_a_file_can_be_had(place: Place) -> None:
+def test_one_file_defines_a_new_role(place: Place) -> None:
     """One Markdown file is a new role."""
     place.define(place.root, "swiftdev")
     agent = place.registry().get("swiftdev")
@@ -109,7 +109,7 @@ def test_a_role_that_is_only_in_a_file_can_be_had(place: Place) -> None:
 
 @pytest.mark.parametrize("role", sorted(JUDGES))
 def test_a_repository_defines_no_judge(place: Place, role: str) -> None:
-    """Its file is refused with a warning, and the package's role stays, unless the user trusts the repository."""
+    """A repository's file for a judge is refused with a warning, unless the user trusts the repository."""
     place.define(place.root, role)
     registry = place.registry()
     assert registry.get(role).source == BUILT_IN
@@ -120,7 +120,7 @@ def test_a_repository_defines_no_judge(place: Place, role: str) -> None:
 
 @pytest.mark.parametrize("role", sorted(JUDGES))
 def test_the_user_may_define_a_judge(place: Place, role: str) -> None:
-    """The user's own file counts, and the repository's does not come before it."""
+    """The user's own file for a judge counts, and the repository's file does not replace it."""
     place.define(place.home, role)
     place.define(place.root, role)
     assert place.registry().get(role).source == USER
@@ -137,17 +137,15 @@ def test_the_user_may_define_a_judge(place: Place, role: str) -> None:
         ("", "", ()),
     ],
 )
-def test_a_repository_narrows_tools_and_never_widens_them(
-    place: Place, user: str, project: str, allowed: tuple[str, ...]
-) -> None:
-    """Of the tools that the user's file allows, a repository's file can only take some away."""
+def test_a_repository_can_only_remove_tools(place: Place, user: str, project: str, allowed: tuple[str, ...]) -> None:
+    """A repository's file can take away tools that the user's file allows, and cannot add any."""
     place.define(place.home, "implementer", tools=user)
     place.define(place.root, "implementer", tools=project)
     assert place.registry().get("implementer").tools == allowed
 
 
-def test_a_file_without_a_tool_that_its_role_may_use_does_not_count(place: Place) -> None:
-    """Nothing in common is no right to everything: the user's own file stays, and the reason is shown."""
+def test_a_file_without_common_tools_is_ignored(place: Place) -> None:
+    """If two files have no tool in common, the user's own file stays, and the reason is shown."""
     place.define(place.home, "implementer", tools="Read, Edit")
     place.define(place.root, "implementer", tools="Bash")
     registry = place.registry()
@@ -155,8 +153,8 @@ def test_a_file_without_a_tool_that_its_role_may_use_does_not_count(place: Place
     assert registry.warnings[0].endswith("names no tool that implementer may use, so it does not count")
 
 
-def test_a_home_that_is_a_repository_is_the_user_s(tmp_path: Path) -> None:
-    """Where both are one folder its files are read once, as the user's."""
+def test_a_repository_in_the_home_folder_is_the_users(tmp_path: Path) -> None:
+    """If the home folder is the repository, its files are read once, as the user's."""
     place = Place(tmp_path)
     place.home = place.root
     place.define(place.root, "reviewer")
@@ -164,8 +162,8 @@ def test_a_home_that_is_a_repository_is_the_user_s(tmp_path: Path) -> None:
     assert registry.get("reviewer").source == USER and registry.warnings == []
 
 
-def test_an_unknown_agent_is_named_with_the_nearest() -> None:
-    """The error has the seed's words, and the hint the next step."""
+def test_an_unknown_agent_gets_the_nearest_name() -> None:
+    """The error names the unknown agent, and the hint the next step."""
     with pytest.raises(SowError, match=r"^unknown agent: implementor$") as near:
         AgentRegistry().get("implementor")
     assert near.value.hint == "did you mean implementer?"
@@ -174,7 +172,7 @@ def test_an_unknown_agent_is_named_with_the_nearest() -> None:
     assert "sow agent list" in far.value.hint
 
 
-def test_two_registries_do_not_share_what_they_found(place: Place) -> None:
+def test_two_registries_are_independent(place: Place) -> None:
     """A file that one checkout has changes no role of another."""
     place.define(place.root, "implementer", tools="Read")
     place.registry()
@@ -182,7 +180,7 @@ def test_two_registries_do_not_share_what_they_found(place: Place) -> None:
 
 
 def test_a_role_can_be_registered() -> None:
-    """A caller adds a role of its own, or replaces one; the exported roles are the built-in ones (A17)."""
+    """A caller can add or replace a role; the exported roles are the built-in ones (A17)."""
     registry, poet = agents.AgentRegistry(), agents.Agent(name="poet", description="Writes")
     registry.register(poet)
     registry.register(agents.Agent(name="planner", description="Plans twice"))
@@ -195,7 +193,7 @@ def test_a_role_can_be_registered() -> None:
             getattr(agents, name)
 
 
-def test_a_prompt_that_is_missing_is_named() -> None:
-    """The file name of a template that does not exist is in the error (A15)."""
+def test_a_missing_template_is_named() -> None:
+    """The error for a missing template has its file name (A15)."""
     with pytest.raises(SowError, match="failed to load prompt templates/poet: it does not exist"):
         agents.load_prompt("poet.md")

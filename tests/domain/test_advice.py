@@ -22,7 +22,7 @@ QUESTION = {"number": 4, "text": "unique?", "asked_at": NOW}
 
 
 def advise(tasks=(), phases=(DESIGN, BUILD, TEST), broken=None, idle=None, left=(), runs_plan=False, **where):
-    """The next step; a task is in the phase implementation unless it is reported otherwise."""
+    """Returns the next step; a task is in the phase implementation by default."""
     tasks, phases = list(tasks), list(phases)
     places = {task["id"]: where.get(f"t{task['id']}", "implementation") for task in tasks}
     command = (lambda each: f"sow run {each['source']['plan']}") if runs_plan else None
@@ -145,13 +145,13 @@ SITUATIONS = {
 
 @all_of("situation", SITUATIONS)
 def test_every_situation_has_its_next_step(situation):
-    """In every situation there is one next step, in words and as a command."""
+    """Every situation has one next step, as a sentence and as a command."""
     step, text, command = SITUATIONS[situation]
     assert step() == {"text": text, "command": command}
 
 
 def typed(text: str) -> None:
-    """Insist that the real parser takes the command."""
+    """Checks that the real parser accepts the command."""
     parts = shlex.split(text)
     assert parts[0] == "sow"
     command, rest = find(parts[1:])
@@ -159,15 +159,15 @@ def typed(text: str) -> None:
 
 
 @all_of("situation", SITUATIONS)
-def test_every_advised_command_can_be_typed(situation):
+def test_every_advised_command_parses(situation):
     """The command of every next step parses with the real parser."""
     typed(SITUATIONS[situation][0]()["command"])
 
 
 @all_of("gated", [False, True])
 @all_of("status", TASK.statuses)
-def test_what_a_task_page_suggests_can_be_typed(status, gated):
-    """Every command in the last line of a task's page parses; an ended task suggests none."""
+def test_every_command_of_a_task_page_parses(status, gated):
+    """Every command in the last line of a task's page parses; an ended task has none."""
     for current in (task(status=status), task(status=status, question=QUESTION)):
         commands = re.findall(r"sow .*?(?= and |[,)]|$)", task_next_step(current, gated))
         assert bool(commands) == (status not in ("completed", "abandoned"))
@@ -175,8 +175,8 @@ def test_what_a_task_page_suggests_can_be_typed(status, gated):
             typed(command)
 
 
-def test_a_gated_task_is_told_of_its_notes():
-    """A worker with open notes is sent to them before it is told to hand in."""
+def test_a_task_with_open_notes_is_advised_about_them():
+    """A worker with open notes is advised to resolve them before it hands in."""
     assert task_next_step(task(status="in_progress"), True).endswith("sow note list --task 010")
     assert task_next_step(task(status="in_progress"), False).endswith("sow task set 010 status needs_review")
 
@@ -198,14 +198,14 @@ DOORS = [
 
 
 @all_of(("current", "resumes", "command"), DOORS)
-def test_the_door_by_which_work_goes_on(current, resumes, command):
-    """It follows from the status, the session, and whether its CLI can resume; and it can be typed."""
+def test_the_next_command_of_a_task(current, resumes, command):
+    """The command follows from the status, the session, and whether its CLI can resume; and it parses."""
     assert resume_command(current, resumes=resumes) == command
     typed(command)
 
 
 def test_the_most_important_ready_task_comes_first():
-    """Ready tasks are sorted by priority and then by the number of their id, beyond three digits too."""
+    """Ready tasks are sorted by priority and then by number, also with more than three digits."""
     tasks = [
         task("1000", priority="medium"),
         task("990", priority="medium"),

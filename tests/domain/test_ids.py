@@ -23,8 +23,8 @@ def written(number: int) -> str:
 @pytest.mark.parametrize(
     ("text", "ident"), [("10", "010"), ("010", "010"), ("7", "007"), ("0", "000"), ("990", "990"), ("1000", "1000")]
 )
-def test_a_person_may_leave_out_zeros(text, ident):
-    """`10` is 010; more digits than three are written as they are."""
+def test_zeros_may_be_left_out(text, ident):
+    """`10` means 010; more than three digits stay as they are."""
     assert ids.task_id(text) == ident
 
 
@@ -49,7 +49,7 @@ def test_a_person_may_leave_out_zeros(text, ident):
         "\0",
     ],
 )
-def test_what_is_no_id_is_refused(text):
+def test_an_invalid_id_is_refused(text):
     """Letters, signs, other scripts' digits, paths, a fourth zero and ten digits are no ids."""
     with pytest.raises(SowError, match="is not a task id"):
         ids.task_id(text)
@@ -57,13 +57,13 @@ def test_what_is_no_id_is_refused(text):
 
 @given(NUMBERS)
 def test_every_number_has_one_id(number):
-    """Each number is written in exactly one way, whichever way a person types it."""
+    """Each number has exactly one form, however a person types it."""
     assert ids.task_id(str(number)) == ids.task_id(written(number)) == written(number)
     assert ids.is_task_id(written(number))
     assert not ids.is_task_id(f"0{written(number)}")
 
 
-def test_the_rules_and_the_schemas_know_one_form():
+def test_rules_and_schemas_check_ids_alike():
     """The store checks ids with the same function as the rules."""
     assert is_task_id is ids.is_task_id
 
@@ -87,7 +87,7 @@ def test_a_new_task_gets_the_next_multiple_of_ten(taken, new):
 
 
 @given(st.sets(st.integers(0, 10**9 - 20)))
-def test_a_new_id_is_behind_all_others(numbers):
+def test_a_new_id_is_larger_than_all_others(numbers):
     """The next id is a multiple of ten, valid, and larger than every other, by no more than the gap."""
     new = ids.next_id(map(written, numbers))
     assert ids.is_task_id(new)
@@ -95,8 +95,8 @@ def test_a_new_id_is_behind_all_others(numbers):
     assert 0 < int(new) - max(numbers, default=0) <= ids.GAP
 
 
-def test_the_last_id_is_the_last():
-    """Where nine digits are used up, a new task is refused, with the way out."""
+def test_the_largest_id_has_no_successor():
+    """If nine digits are used up, a new task is refused with a hint."""
     with pytest.raises(SowError, match="no id is free behind 999999990") as refused:
         ids.next_id(["999999990"])
     assert "--after" in refused.value.hint
@@ -115,13 +115,13 @@ def test_the_last_id_is_the_last():
     ],
 )
 def test_insertion_takes_the_first_gap(anchor, taken, new):
-    """`--after 010` is 011, or the next that is free."""
+    """`--after 010` gives 011, or the next free id."""
     assert ids.id_after(anchor, taken) == new
 
 
 @given(NEAR, st.sets(NEAR))
 def test_an_inserted_id_lies_between_the_anchor_and_the_next_ten(anchor, others):
-    """An inserted id is free, behind its anchor and before the next ten; it is refused only when none is left."""
+    """An inserted id is free, after its anchor and before the next ten; it is refused only if none is left."""
     taken = {written(number) for number in (*others, anchor)}
     limit = (anchor // ids.GAP + 1) * ids.GAP
     free = [number for number in range(anchor + 1, limit) if written(number) not in taken]
@@ -134,7 +134,7 @@ def test_an_inserted_id_lies_between_the_anchor_and_the_next_ten(anchor, others)
 
 @given(st.integers(0, 99))
 def test_a_gap_holds_nine_tasks(ten):
-    """Behind a multiple of ten nine tasks can be put, and the tenth is refused with the way out."""
+    """After a multiple of ten nine tasks fit, and the tenth is refused with a hint."""
     taken = [written(ten * ids.GAP)]
     for _ in range(9):
         taken.append(ids.id_after(taken[-1], taken))
@@ -145,21 +145,21 @@ def test_a_gap_holds_nine_tasks(ten):
 
 
 @given(NEAR, st.sets(NEAR))
-def test_nothing_comes_after_a_task_that_is_not_there(anchor, others):
+def test_insertion_after_an_unknown_task_is_refused(anchor, others):
     """An anchor that does not exist is refused."""
     assume(anchor not in others)
     with pytest.raises(SowError, match=f"there is no task {written(anchor)} to come after"):
         ids.id_after(written(anchor), map(written, others))
 
 
-def test_an_agent_signs_with_its_role_and_iteration():
-    """The third attempt of an implementer is implementer-3."""
+def test_an_agents_name_has_its_role_and_iteration():
+    """The third iteration of an implementer is implementer-3."""
     assert ids.agent_id("implementer", 3) == "implementer-3"
 
 
 @given(st.integers(0, 999_998))
-def test_notes_are_counted(count):
-    """The note after n others has a valid id with the number n + 1."""
+def test_notes_are_numbered(count):
+    """The note after n others has the number n + 1."""
     assert int(ids.note_id(count).removeprefix("note_")) == count + 1
     assert is_note_id(ids.note_id(count))
 
@@ -181,6 +181,6 @@ def test_a_session_is_named_after_its_task(name, slug):
 
 @given(st.text(min_size=1), st.integers(100_000, 10**12 - 1))
 def test_any_name_gives_a_valid_session_id(name, epoch):
-    """Whatever a task is called, the id of its note session follows the schema."""
+    """Any name of a task gives an id of its note session that follows the schema."""
     assert is_session_id(ids.note_session_id(name, epoch))
     assert len(ids.note_session_id(name, epoch)) <= 120

@@ -1,4 +1,4 @@
-"""The inbox: everything that waits for a person, the most blocking first."""
+"""The inbox: all open items for a person, the most blocking first."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ ITEMS = {
 
 
 @pytest.mark.parametrize("kind", ITEMS)
-def test_each_thing_that_waits_is_one_item(kind):
-    """Every kind of item says what, since when, and what to do about it."""
+def test_each_open_matter_is_one_item(kind):
+    """Every kind of item has a text, a time, and a command."""
     given_state, expected = ITEMS[kind]
     assert only(**given_state) == {
         "phase": None,
@@ -105,7 +105,7 @@ def test_each_thing_that_waits_is_one_item(kind):
 
 
 @pytest.mark.parametrize("kind", ITEMS)
-def test_what_an_item_says_to_do_can_be_typed(kind):
+def test_the_command_of_every_item_parses(kind):
     """The command of every item parses with the real parser."""
     parts = shlex.split(only(**ITEMS[kind][0])["do"])
     assert parts[0] == "sow"
@@ -135,7 +135,7 @@ RED = {"kind": "test", "command": "pytest -q", "iteration": 2, "passed": False}
         ({"status": "paused", "question": QUESTION}, ""),
     ],
 )
-def test_work_that_was_refused_can_be_accepted(fields, accept):
+def test_refused_work_can_be_accepted(fields, accept):
     """RED or failed work is offered for acceptance, with the checks that this waives; a plain question is not (C12)."""
     item = only([task(**fields)])
     assert item["accept"] == accept
@@ -146,13 +146,13 @@ def test_work_that_was_refused_can_be_accepted(fields, accept):
 
 
 @pytest.mark.parametrize("status", ["pending", "in_progress", "completed", "abandoned"])
-def test_nothing_waits_in_the_other_statuses(status):
-    """Tasks that are at work, wait for their turn or have ended ask nothing of anybody."""
+def test_other_statuses_have_no_item(status):
+    """Tasks in progress, pending or ended have no item."""
     assert items([task(status=status)], PHASES, {}) == []
 
 
-def test_what_holds_up_most_comes_first():
-    """Items are ranked by how many open tasks wait for them, near or far, and then by age."""
+def test_the_most_blocking_item_comes_first():
+    """Items are sorted by how many open tasks wait for them, directly or not, and then by age."""
     tasks = [
         task("010", "needs_review", updated_at=LATER),
         task("020", "failed", updated_at=BEFORE),
@@ -172,20 +172,20 @@ def test_what_holds_up_most_comes_first():
     ]
 
 
-def test_a_broken_task_holds_up_those_that_depend_on_it():
+def test_a_broken_task_is_ranked_by_its_dependents():
     """A task whose file cannot be read ranks by what waits for it, like any other."""
     result = items([task("010", "failed"), task("020", depends_on=["030"])], PHASES, {"030": "broken"})
     assert [(item["task"], item["blocks"]) for item in result] == [("030", 1), ("010", 0)]
 
 
 @pytest.mark.parametrize("status", ["completed", "abandoned"])
-def test_an_ended_task_waits_for_nobody(status):
+def test_ended_dependents_do_not_count(status):
     """Only open dependents count."""
     assert blocked_task_counts([task("010", "paused"), task("020", status, depends_on=["010"])])["010"] == 0
 
 
-def test_a_task_is_counted_once_by_whatever_ways_it_waits():
-    """Two ways to the same dependent are one task held up; a circle of files edited by hand ends the count."""
+def test_a_dependent_is_counted_once():
+    """Two ways to one dependent count once; a circle from an edit by hand ends the count."""
     diamond = [
         task("010"),
         task("020", depends_on=["010"]),
@@ -197,7 +197,7 @@ def test_a_task_is_counted_once_by_whatever_ways_it_waits():
     assert blocked_task_counts(circle) == {"010": 1, "020": 1}
 
 
-def test_a_dependency_that_is_not_there_is_no_item():
+def test_an_unknown_dependency_is_no_item():
     """An unknown id among the dependencies is counted for nobody."""
     assert blocked_task_counts([task("010", depends_on=["999"])]) == {"010": 0}
 
@@ -207,7 +207,7 @@ STATUSES = st.sampled_from(["pending", "in_progress", "needs_review", "completed
 
 @given(st.lists(st.tuples(STATUSES, st.sets(st.integers(1, 8))), max_size=8))
 def test_the_count_is_the_transitive_closure(rows):
-    """For any graph, a task blocks exactly the open tasks from which it can be reached over open tasks."""
+    """For any graph, a task blocks exactly the open tasks that depend on it through open tasks."""
     ids = [f"{number:03d}" for number in range(1, len(rows) + 1)]
     tasks = [
         task(ident, status, depends_on=sorted(f"{item:03d}" for item in wanted))

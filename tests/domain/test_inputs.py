@@ -27,7 +27,7 @@ def accepts(check, *arguments) -> bool:
 
 
 def refusal(check, *arguments) -> str:
-    """The reason for which the check refuses."""
+    """Returns the reason of a refusal."""
     with pytest.raises(SowError) as refused:
         check(*arguments)
     assert refused.value.hint
@@ -36,7 +36,7 @@ def refusal(check, *arguments) -> str:
 
 
 @pytest.mark.parametrize("value", ["Add login", "  Add login\n", "naïve ✓ 日本語", "-x", "x" * 200])
-def test_a_line_is_taken_without_its_margins(value):
+def test_a_line_is_stripped(value):
     """One line of any script is accepted, and blanks around it are dropped."""
     assert inputs.checked_line(value, "the name") == value.strip()
 
@@ -53,25 +53,25 @@ def test_a_line_is_taken_without_its_margins(value):
     ],
 )
 def test_a_line_is_refused_with_the_reason(value, message):
-    """Nothing, too much, several lines and broken text are refused as a line, each with its reason."""
+    """Empty, too long, several lines and broken text are refused, each with its reason."""
     assert refusal(inputs.checked_line, value, "the name") == message
 
 
 @all_of("letter", CONTROL[1:])
-def test_no_control_character_gets_into_a_line(letter):
-    """A control character or a line break of any kind is refused inside a line."""
+def test_a_line_has_no_control_character(letter):
+    """A control character or any line break inside a line is refused."""
     assert "control character" in refusal(inputs.checked_line, f"a{letter}b", "the name")
 
 
 @given(st.text(max_size=30))
-def test_a_line_that_is_taken_follows_the_schema(value):
+def test_an_accepted_line_follows_the_schema(value):
     """Whatever passes as a line passes the schemas' rule for lines too."""
     if accepts(inputs.checked_line, value, "the name"):
         assert is_line(inputs.checked_line(value, "the name"))
 
 
 def test_a_text_keeps_its_lines():
-    """A longer text is kept as it was given, line breaks and escape sequences included."""
+    """A longer text is stored as given, with line breaks and escape sequences."""
     assert inputs.checked_text(" a\n\x1b[31mb\n", "the answer") == " a\n\x1b[31mb\n"
 
 
@@ -86,7 +86,7 @@ def test_a_text_keeps_its_lines():
     ],
 )
 def test_a_text_is_refused_with_the_reason(value, message):
-    """Nothing, too much and broken text are refused, each with its reason."""
+    """Empty, too long and broken texts are refused, each with its reason."""
     assert refusal(inputs.checked_text, value, "the answer", 10) == message
 
 
@@ -99,7 +99,7 @@ def test_a_role_is_a_lower_case_name(value):
 @all_of(
     "value", ["", "-", "_", "-x", "_x", "Implementer", "a b", "a/b", "../x", "a.b", "ä", "x٣", "a\n", "--yes", "x" * 65]
 )
-def test_anything_else_is_no_role(value):
+def test_an_invalid_role_is_refused(value):
     """Capitals, blanks, paths, flags and other scripts are refused as a role."""
     assert refusal(inputs.role_name, value, "--agent") == f"--agent {value!r} is not a name of a role"
 
@@ -111,8 +111,8 @@ def test_a_word_has_no_blanks(value):
 
 
 @all_of("value", ["", "two words", "-x", ".", "a\nb", "a·b", "é", "x" * 65])
-def test_anything_else_is_no_word(value):
-    """Several words, a leading mark, and what could break a log's head are refused as a word."""
+def test_an_invalid_word_is_refused(value):
+    """Several words, a leading mark, and characters that would break a log's heading are refused."""
     assert refusal(inputs.word, value, "--action") == f"--action {value!r} is not one word"
 
 
@@ -127,8 +127,8 @@ def test_anything_else_is_no_word(value):
         ("sub folder/é.md", "sub folder/é.md"),
     ],
 )
-def test_a_path_is_made_plain(value, path):
-    """A path below the root loses its needless parts and nothing else."""
+def test_a_path_is_normalised(value, path):
+    """A path below the root loses its redundant parts and nothing else."""
     assert inputs.path(value, "--file") == path
 
 
@@ -154,7 +154,7 @@ def test_a_path_is_made_plain(value, path):
     ],
 )
 def test_a_path_that_leaves_the_root_is_refused(value):
-    """Absolute paths, ways up, homes, flags and other systems' paths are refused."""
+    """Absolute paths, `..`, homes, flags and other systems' paths are refused."""
     assert refusal(inputs.path, value, "--file") == f"--file {value!r} leaves the repository"
 
 
@@ -165,7 +165,7 @@ PARTS = st.lists(
 
 @given(st.one_of(LETTERS, PARTS.map("/".join)))
 def test_an_accepted_path_stays_below_the_root(value):
-    """Whatever passes as a path stays below the root, and no program can take it for a flag or a home."""
+    """Any accepted path stays below the root, and is neither a flag nor a home for a program."""
     if accepts(inputs.path, value, "--file"):
         path = inputs.path(value, "--file")
         assert f"{os.path.normpath(os.path.join('/root', path))}/".startswith("/root/")

@@ -1,4 +1,4 @@
-"""A lifecycle is one table, from which everything about it follows."""
+"""A lifecycle: one table, from which everything about it follows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ DOOR = Lifecycle(
 
 
 def test_statuses_come_from_the_table():
-    """The statuses are the start and all that the moves name, each once, in the order of the table."""
+    """The statuses are the start and all that the moves name, once each, in the order of the table."""
     assert DOOR.statuses == ("open", "shut", "locked", "gone")
 
 
-def test_targets_are_the_ways_out():
-    """The targets of a status are where its moves lead; a last status has none."""
+def test_targets_of_a_status():
+    """The targets of a status are those of its moves; a final status has none."""
     assert DOOR.targets("shut") == ("open", "locked")
     assert DOOR.targets("locked") == ()
 
 
-def test_a_legal_move_has_its_name():
+def test_a_legal_move_has_the_name_of_the_table():
     """A legal move is called as the table calls it."""
     assert DOOR.move("the door", "shut", "locked") == "turn"
 
@@ -39,8 +39,8 @@ def test_a_legal_move_has_its_name():
         ("shut", "ajar", "the door: unknown status 'ajar'", "a status is one of: open, shut, locked, gone"),
     ],
 )
-def test_an_illegal_move_says_where_one_can_go(source, to, message, hint):
-    """A refused move names the noun, both statuses and the ways out."""
+def test_an_illegal_move_names_the_legal_ones(source, to, message, hint):
+    """A refused move names the noun, both statuses and the legal targets."""
     with pytest.raises(IllegalStatusChange) as refused:
         DOOR.move("the door", source, to)
     assert (refused.value.message, refused.value.hint, refused.value.exit_code) == (message, hint, 2)

@@ -20,18 +20,18 @@ NO_NAMES = (
 
 
 @all_of("text", NAMES)
-def test_a_host(text: str) -> None:
+def test_a_valid_host(text: str) -> None:
     assert split_host(text) == NAMES[text]
 
 
 @all_of("text", NO_NAMES)
-def test_no_host(text: str) -> None:
+def test_an_invalid_host(text: str) -> None:
     with pytest.raises(ValueError, match="is no host"):
         split_host(text)
     assert host_error(text).startswith("is no host")
 
 
-def test_narrower_and_wider() -> None:
+def test_modes_are_ordered() -> None:
     """The modes are listed from the widest to the narrowest."""
     assert [[is_wider(first, second) for second in MODES] for first in MODES] == [
         [False, True, True],
@@ -45,8 +45,8 @@ def test_narrower_and_wider() -> None:
     ]
 
 
-def test_what_hosts_allow() -> None:
-    """A star stands for names below a host, a rule without a port for 443, and nothing for anything else."""
+def test_which_hosts_a_rule_allows() -> None:
+    """A star allows names below a host, a rule without a port allows 443, and nothing else is allowed."""
     hosts = Hosts(["api.example", "*.wide.example", "other.example:8443", "localhost:5432", "127.0.0.1:80"])
     allowed = [
         ("api.example", 443), ("wide.example", 443), ("a.b.wide.example", 443), ("other.example", 8443),

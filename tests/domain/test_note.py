@@ -13,8 +13,8 @@ from sow.errors import IllegalStatusChange
 @pytest.mark.parametrize(
     ("actor", "resolved_by"), [("worker", "agent_self"), ("orchestrator", "workflow_executor"), ("person", "user")]
 )
-def test_a_resolution_says_who_and_when(actor, resolved_by):
-    """A resolved note keeps what it was and gains the answer, who gave it, and when."""
+def test_a_resolution_records_author_and_time(actor, resolved_by):
+    """A resolved note keeps its fields and gains the answer, its author, and the time."""
     before = note(category="detail")
     assert rules.resolve(before, "yes, unique", actor=ACTORS[actor], epoch=1727541600) == {
         **before,
@@ -25,14 +25,14 @@ def test_a_resolution_says_who_and_when(actor, resolved_by):
     }
 
 
-def test_an_answer_keeps_why_the_note_was_escalated():
+def test_an_answer_keeps_the_reason_of_the_escalation():
     """The reason of the escalation stays in the note when it is answered."""
     answered = rules.resolve(note("escalated"), "yes", actor=ADA, epoch=1727541600)
     assert answered["escalation_reason"] == "a requirement"
 
 
-def test_an_escalation_says_why():
-    """An escalated note keeps what it was and gains the reason."""
+def test_an_escalation_records_its_reason():
+    """An escalated note keeps its fields and gains the reason."""
     before = note(category="security")
     assert rules.escalate(before, "who may log in?") == {
         **before,
@@ -57,15 +57,15 @@ def test_an_escalation_says_why():
         (note("resolved"), "note_001 is resolved already", "nothing to do"),
     ],
 )
-def test_a_refused_resolution_says_what_to_do(before, message, hint):
-    """A worker that may not close a note is told why, and what it can do."""
+def test_a_refused_resolution_has_a_hint(before, message, hint):
+    """A worker that may not resolve a note gets the reason and the next step."""
     with pytest.raises(IllegalStatusChange) as refused:
         rules.resolve(before, "yes", actor=OWN_WORKER, epoch=1727541600)
     assert (refused.value.message, refused.value.hint) == (message, hint)
 
 
-def test_the_gate_counts_open_and_escalated_notes():
-    """Every note but a resolved one keeps the gate shut, in the order of the file."""
+def test_open_and_escalated_notes_are_unresolved():
+    """Every note except a resolved one counts, in the order of the file."""
     notes = [note(status, note_id=f"note_00{n}") for n, status in enumerate(("resolved", "open", "escalated"), 1)]
     assert rules.unresolved(notes) == ["note_002", "note_003"]
     assert rules.unresolved([]) == []
@@ -85,7 +85,7 @@ BECOMES = {
 
 
 @all_of("case", BECOMES)
-def test_what_a_worker_can_have_made_of_a_note(case):
-    """A note that was edited by hand is one that the rules could have led to, or it is not taken."""
+def test_only_legal_edits_of_a_note_are_accepted(case):
+    """A note that was edited by hand is accepted only if the rules could have led to it."""
     before, after, possible = BECOMES[case]
     assert rules.is_allowed_change(before, after, OWN_WORKER) is possible

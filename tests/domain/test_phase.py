@@ -28,7 +28,7 @@ SHORT = {"proposed": "?", "pending": "o", "active": "*", "completed": "x"}
 
 
 def made(text: str) -> list:
-    """`x design, * test` is a completed phase design and an active phase test."""
+    """Parses phases: `x design, * test` is a completed phase design and an active phase test."""
     statuses = {mark: status for status, mark in SHORT.items()}
     pairs = (part.split() for part in text.split(", "))
     return [phase(name, statuses[mark]) for mark, name in pairs]
@@ -48,7 +48,7 @@ def shown(phases: list) -> str:
     ],
 )
 def test_a_new_project_begins_with_its_first_phase(names, expected):
-    """The first phase of a project is active, the others wait, and without names there is one."""
+    """The first phase of a project is active, the others pending, and without names there is one."""
     assert shown(rules.new_phases(names, now=NOW)) == expected
 
 
@@ -60,14 +60,14 @@ def test_a_new_project_begins_with_its_first_phase(names, expected):
         ("x discovery, x design", "design"),
     ],
 )
-def test_where_plans_go(text, expected):
-    """A plan's tasks go to implementation; a project without that phase has them in the current one, or the last."""
+def test_the_phase_of_a_plans_tasks(text, expected):
+    """A plan's tasks go to implementation; without that phase they go to the current one, or the last."""
     assert rules.default_phase(made(text)) == expected
 
 
 @pytest.mark.parametrize("names", [["design", "design"], ["implement", "implementation"]])
-def test_a_phase_is_named_once(names):
-    """The same phase twice, also under its other name, is refused."""
+def test_a_duplicate_phase_is_refused(names):
+    """The same phase twice, also under its alias, is refused."""
     with pytest.raises(SowError, match="is given twice"):
         rules.new_phases(names, now=NOW)
 
@@ -96,11 +96,11 @@ PHASES = made("x design, * implementation, o integration-test, o integration-doc
     ],
 )
 def test_a_unique_prefix_is_enough(text, name):
-    """A phase is found by its name, by its alias, and by a prefix that fits no other."""
+    """A phase is found by its name, its alias, and a prefix of no other phase."""
     assert rules.find_name(text, PHASES) == name
 
 
-def test_a_whole_name_wins_over_a_longer_one():
+def test_a_whole_name_goes_before_a_longer_one():
     """A name that is also the beginning of another is not ambiguous."""
     assert rules.find_name("test", made("* test, o test-more")) == "test"
     assert rules.find_name("implement", made("* implement-api, o design")) == "implement-api"
@@ -114,8 +114,8 @@ def test_a_whole_name_wins_over_a_longer_one():
         ("testing", "there is no phase 'testing'", 'a new one: sow phase add testing --reason "…"'),
     ],
 )
-def test_an_unclear_name_is_refused_with_the_choices(text, message, hint):
-    """Several candidates, or none, are refused, and the hint says what there is."""
+def test_an_ambiguous_name_is_refused(text, message, hint):
+    """Several matches, or none, are refused, and the hint lists the phases."""
     with pytest.raises(SowError) as refused:
         rules.find_name(text, PHASES)
     assert refused.value.message == message
@@ -133,7 +133,7 @@ def test_an_unclear_name_is_refused_with_the_choices(text, message, hint):
     ],
 )
 def test_a_phase_is_proposed_at_its_place(before, place, after):
-    """A proposed phase is where it was asked for, or behind the active one, with its reason and its number."""
+    """A proposed phase is at the given place, or after the active one, with its reason and its number."""
     phases = rules.propose(made(before), "discovery", reason="a race", question=3, now=NOW, **place)
     assert shown(phases) == after
     (proposal,) = [phase for phase in phases if phase["name"] == "discovery"]
@@ -151,8 +151,8 @@ def test_a_phase_is_proposed_at_its_place(before, place, after):
         ("discovery", {"before": "design", "after": "design"}),
     ],
 )
-def test_a_proposal_that_cannot_be_is_refused(name, place):
-    """A phase that exists, a bad name and an unclear place are refused."""
+def test_an_invalid_proposal_is_refused(name, place):
+    """An existing phase, a bad name and an ambiguous place are refused."""
     with pytest.raises(SowError):
         rules.propose(PHASES, name, reason="a race", question=3, now=NOW, **place)
 
@@ -168,7 +168,7 @@ def test_a_proposal_that_cannot_be_is_refused(name, place):
     ],
 )
 def test_an_approved_phase_takes_its_place_in_the_order(before, after):
-    """After the active phase it waits. Before it, or when all are completed, work begins in it (B1)."""
+    """After the active phase it is pending. Before it, or when all are completed, it becomes active (B1)."""
     phases = rules.approve(made(before), "new")
     assert shown(phases) == after
     (approved,) = [phase for phase in phases if phase["name"] == "new"]
@@ -201,8 +201,8 @@ def test_a_move_needs_one_place_next_to_another_phase(place):
         rules.move(made("* design, o docs, o new"), "new", **place)
 
 
-def test_a_rejected_phase_is_gone():
-    """A rejected proposal leaves the others as they are; what is no proposal is never removed."""
+def test_a_rejected_phase_is_removed():
+    """A rejected proposal leaves the others as they are; a phase that is no proposal is never removed."""
     phases = made("x design, ? new, * test")
     assert shown(rules.reject(phases, "new")) == "x design, * test"
     assert rules.reject(phases, "design") == phases
@@ -218,7 +218,7 @@ def test_a_rejected_phase_is_gone():
     ],
 )
 def test_advancing_completes_the_phase_and_begins_the_next(before, after):
-    """The next phase begins, a proposal is passed over, and after the last one all are completed."""
+    """The next phase begins, a proposal is skipped, and after the last one all are completed."""
     assert shown(rules.advance(made(before), {})) == after
 
 
@@ -230,19 +230,19 @@ def test_advancing_completes_the_phase_and_begins_the_next(before, after):
     ],
 )
 def test_no_phase_is_left_with_open_tasks(open_tasks, message):
-    """An open task in this phase or an earlier one keeps the project here."""
+    """An open task in this phase or an earlier one stops the advance."""
     with pytest.raises(IllegalStatusChange) as refused:
         rules.advance(made("x design, * test, o release"), open_tasks)
     assert refused.value.message == message
 
 
-def test_open_tasks_of_a_later_phase_do_not_matter():
+def test_open_tasks_of_later_phases_do_not_stop_an_advance():
     """Tasks of phases to come keep nobody."""
     assert shown(rules.advance(made("* design, o test"), {"test": ["030"]})) == "x design, * test"
 
 
-def test_there_is_no_way_past_the_end():
-    """When all phases are completed, advancing is refused with the two ways on."""
+def test_advancing_past_the_end_is_refused():
+    """When all phases are completed, the error has both next steps."""
     with pytest.raises(IllegalStatusChange, match="all phases are completed") as refused:
         rules.advance(made("x design"), {})
     assert "sow phase add" in refused.value.hint
@@ -259,7 +259,7 @@ def test_there_is_no_way_past_the_end():
     ],
 )
 def test_going_back_reopens_an_earlier_phase(before, name, after):
-    """The earlier phase is active again, and those behind it wait again."""
+    """The earlier phase is active again, and later ones are pending."""
     assert shown(rules.back(made(before), name)) == after
 
 
@@ -273,8 +273,8 @@ def test_going_back_reopens_an_earlier_phase(before, name, after):
         ("x design, ? new, * test", "new", "phase new is not an earlier phase"),
     ],
 )
-def test_one_cannot_go_back_to_what_is_not_behind(before, name, message):
-    """The first phase has none before it; later, current and proposed ones are no way back."""
+def test_going_back_needs_an_earlier_phase(before, name, message):
+    """The first phase has none before it; later, current and proposed ones are refused."""
     with pytest.raises(IllegalStatusChange) as refused:
         rules.back(made(before), name)
     assert refused.value.message == message
@@ -294,15 +294,15 @@ def test_work_starts_in_a_phase_that_has_begun(name):
     ],
 )
 def test_no_work_starts_before_its_phase(name, message, way):
-    """A phase that waits or is only proposed lets nobody start, and says how it begins."""
+    """A pending or proposed phase starts no task, and the error says how to begin it."""
     with pytest.raises(IllegalStatusChange) as refused:
         rules.require_begun(made("x design, * test, o release, ? new"), name)
     assert refused.value.message == message
     assert way in refused.value.hint
 
 
-def test_a_task_is_planned_in_any_phase_that_was_approved():
-    """Tasks may be created for phases to come, but not for one that may yet be rejected."""
+def test_a_task_can_be_planned_in_any_approved_phase():
+    """Tasks may be created in later phases, but not in a proposed one."""
     phases = made("x design, * test, o release, ? new")
     for name in ("design", "test", "release"):
         rules.require_approved(phases, name)
@@ -311,14 +311,14 @@ def test_a_task_is_planned_in_any_phase_that_was_approved():
 
 
 class Project(RuleBasedStateMachine):
-    """Any order of proposals, approvals, rejections, advances and ways back."""
+    """Any order of proposals, approvals, rejections, advances and returns."""
 
     @initialize(names=st.lists(st.sampled_from(NAMES), max_size=4, unique=True))
     def begin(self, names):
         self.phases = rules.new_phases(names, now=NOW)
 
     def step(self, act, *arguments, **named):
-        """Do it; what is refused changes nothing, and what is done makes only moves of the table."""
+        """Makes the move; a refused one changes nothing, and a successful one follows the table."""
         before = deepcopy(self.phases)
         try:
             after = act(self.phases, *arguments, **named)

@@ -1,4 +1,4 @@
-"""The lifecycle of a task: what each move changes, and its conditions."""
+"""The lifecycle of a task: the effects and conditions of each move."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CHANGES = {
 
 @all_of(("source", "to"), CHANGES)
 def test_a_move_changes_exactly_these_fields(source, to):
-    """Session, iteration, times, approval and question change as the design says, and nothing else does."""
+    """Session, iteration, times, approval and question change as documented, and nothing else does."""
     before = task(
         status=source, iteration=3, session_id="s-1", question=QUESTION, approval=VOID, started_at=NOW, priority="high"
     )
@@ -54,8 +54,8 @@ def test_a_move_changes_exactly_these_fields(source, to):
     assert changed == {key: value for key, value in expected.items() if value is not GONE}
 
 
-def test_a_whole_life_keeps_its_session_through_reviews():
-    """One session serves every iteration until the work is accepted; the approval names the iteration."""
+def test_a_session_is_kept_through_reviews():
+    """One session serves every iteration until the work is accepted; the approval has the iteration."""
     current = task(session_id="s-1")
     for to, actor in [
         ("in_progress", OWN_WORKER),
@@ -75,7 +75,7 @@ def test_a_whole_life_keeps_its_session_through_reviews():
 
 
 def test_abandoning_needs_a_reason():
-    """A task is not given up in silence, and the refusal changes nothing."""
+    """Without a reason the task stays as it is."""
     before = task(status="in_progress")
     kept = deepcopy(before)
     with pytest.raises(SowError, match="task 010 is abandoned only with a reason"):
@@ -94,8 +94,8 @@ def test_abandoning_needs_a_reason():
         ("in_progress", "needs_review", OTHER_WORKER, "a worker on task 020 may not move task 010"),
     ],
 )
-def test_a_worker_is_told_what_it_may_not_do(source, to, actor, message):
-    """A worker judges nobody's work, not even its own, and touches no task but its own."""
+def test_a_worker_may_not_make_other_moves(source, to, actor, message):
+    """A worker approves no work, and changes no task but its own."""
     with pytest.raises(IllegalStatusChange) as refused:
         rules.move(task(status=source), to, actor=actor, now=LATER, reason="because")
     assert refused.value.message == message
@@ -110,15 +110,15 @@ def test_a_task_starts_when_its_dependencies_are_completed():
 @pytest.mark.parametrize(
     "status", ["pending", "in_progress", "needs_review", "paused", "failed", "abandoned", "missing"]
 )
-def test_a_task_waits_for_its_dependencies(status):
-    """Any other status of a dependency holds the task up, and the message names both."""
+def test_an_open_dependency_blocks_a_task(status):
+    """Any other status of a dependency blocks the task, and the error names both."""
     existing = {"020": "completed"} | ({} if status == "missing" else {"030": status})
     with pytest.raises(IllegalStatusChange, match=rf"task 010 waits for 030 \({status}\)$"):
         rules.require_dependencies_done(task(depends_on=["020", "030"]), existing)
 
 
 @pytest.mark.parametrize(("status", "to"), [("in_progress", "needs_review"), ("needs_review", "completed")])
-def test_an_unresolved_note_gates_done(status, to):
+def test_an_unresolved_note_blocks_the_hand_in(status, to):
     """A task with open notes cannot be handed in or approved, and the message names them."""
     moved, _ = rules.move(task(status=status), to, actor=LEAD, now=NOW, open_notes=list)
     assert moved["status"] == to
@@ -139,7 +139,7 @@ GRAPH = {"010": [], "020": ["010"], "030": ["020"], "040": []}
     ],
 )
 def test_a_bad_dependency_is_refused(ident, wanted, message):
-    """A dependency on itself, on nothing, or around a circle is refused, with the circle written out."""
+    """A dependency on itself, on an unknown task, or around a circle is refused, and the circle is shown."""
     with pytest.raises(SowError) as refused:
         rules.check_dependencies(ident, wanted, GRAPH)
     assert refused.value.message == message
@@ -156,7 +156,7 @@ IDS = [f"{number:03d}" for number in range(10, 80, 10)]
 
 @given(st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(IDS)), max_size=30))
 def test_accepted_dependencies_never_close_a_circle(edges):
-    """Whatever is asked for in whatever order, the tasks can always be put in an order that respects it."""
+    """For any requests in any order, the tasks can be sorted by their dependencies."""
     graph: dict[str, list[str]] = {ident: [] for ident in IDS}
     for source, target in edges:
         try:
@@ -180,7 +180,7 @@ def _reachable(start, graph):
 
 
 def test_every_status_is_open_or_ended():
-    """Open and ended are all statuses; only a completed task can be reopened."""
+    """Every status is open or ended; only a completed task can be reopened."""
     assert sorted((*rules.OPEN_STATUSES, *rules.ENDED_STATUSES)) == sorted(rules.TASK.statuses)
     left = {status: rules.TASK.targets(status) for status in rules.ENDED_STATUSES}
     assert left == {"completed": ("in_progress",), "abandoned": ()}

@@ -18,7 +18,7 @@ def test_the_message_of_gh_after_the_body_is_no_data():
     assert reply.data == {"message": "Not Found"}
 
 
-def test_lists_one_after_the_other_are_one_list():
+def test_several_lists_are_one_list():
     reply = parse_reply("HTTP/1.1 200 OK\nA: b\n\n[1,2][3]")
     assert reply is not None
     assert reply.data == [1, 2, 3]
@@ -29,7 +29,7 @@ def test_without_a_status_there_is_no_reply():
     assert parse_reply("error connecting to localhost:1\ncheck your internet connection") is None
 
 
-def test_a_limit_gives_its_seconds():
+def test_a_limit_has_its_seconds():
     def seconds(status: int, **headers: str) -> float | None:
         text = "".join(f"{name.replace('_', '-')}: {value}\n" for name, value in headers.items())
         reply = parse_reply(f"HTTP/1.1 {status} No\n{text}\n\n{{}}")

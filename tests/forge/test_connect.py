@@ -35,7 +35,7 @@ def test_a_url_names_host_owner_and_name(url: str):
 
 
 @all_of("url", OTHER)
-def test_another_url_is_no_forge(url: str):
+def test_another_url_names_no_forge(url: str):
     with pytest.raises(SowError, match="is on no GitHub or GitLab"):
         parse_url(url)
 

@@ -30,7 +30,7 @@ def test_an_issue_has_its_texts_and_comments(server: ForgeServer, forge: Forge):
     assert server.tokens == {TOKEN}
 
 
-def test_issues_with_a_label_are_read_to_the_last_page_without_pull_requests(server: ForgeServer, forge: Forge):
+def test_issues_with_a_label_are_read_to_the_last_page(server: ForgeServer, forge: Forge):
     for name in ("One", "Two", "Three"):
         server.add_issue(name, labels=("sow",))
     server.add_issue("Other")
@@ -57,7 +57,7 @@ def test_a_limit_says_when_it_ends(server: ForgeServer, forge: Forge):
     assert (excinfo.value.seconds, excinfo.value.exit_code) == (7, 4)
 
 
-def test_a_text_of_a_stranger_controls_no_terminal_and_shows_no_token(server: ForgeServer, forge: Forge):
+def test_texts_of_strangers_are_cleaned(server: ForgeServer, forge: Forge):
     number = server.add_issue("\x1b[2J", f"see {TOKEN} and https://joe:hunter2@example.org/")
     issue = forge.issue(number)
     assert "\x1b" not in issue.title
@@ -65,7 +65,7 @@ def test_a_text_of_a_stranger_controls_no_terminal_and_shows_no_token(server: Fo
     assert "hunter2" not in issue.body
 
 
-def test_without_a_login_nothing_is_asked(bare_repo: Repo, server: ForgeServer, tmp_path: Path):
+def test_without_a_login_no_request_is_sent(bare_repo: Repo, server: ForgeServer, tmp_path: Path):
     bare_repo.git("remote", "add", "origin", server.url())
     environment = bare_repo.environment | server.environment(tmp_path)
     del environment["GH_ENTERPRISE_TOKEN"]
@@ -82,7 +82,7 @@ def test_without_gh_the_error_says_how_to_get_it(bare_repo: Repo, tmp_path: Path
     assert "https://cli.github.com" in excinfo.value.hint
 
 
-def test_without_a_remote_the_error_says_which_there_are(bare_repo: Repo):
+def test_without_a_remote_the_error_lists_the_remotes(bare_repo: Repo):
     bare_repo.git("remote", "add", "upstream", "https://github.com/harbour/cranes")
     with pytest.raises(SowError, match="no remote 'origin'; there is upstream"):
         connect(str(bare_repo.root), bare_repo.environment)

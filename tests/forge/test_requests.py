@@ -21,7 +21,7 @@ def forge(bare_repo: Repo, server: ForgeServer, tmp_path: Path) -> Forge:
     return connect(str(bare_repo.root), bare_repo.environment)
 
 
-def test_the_newest_comment_of_many_is_seen_and_an_approval_asks_for_nothing(server: ForgeServer, forge: Forge):
+def test_the_newest_comment_is_seen(server: ForgeServer, forge: Forge):
     """One call reads comments, reviews and threads; of comments the newest hundred."""
     number = server.open_pull("main", "Cranes", "")
     request = forge.request(number)

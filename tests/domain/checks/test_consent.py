@@ -35,17 +35,17 @@ NOT_COVERED = (
 
 @pytest.mark.parametrize(("pattern", "command"), COVERED)
 def test_a_pattern_covers(pattern: str, command: str) -> None:
-    """A pattern covers commands that need no shell, and its own text; `*` covers everything."""
+    """A pattern covers commands without shell syntax, and its own text; `*` covers everything."""
     assert matches(command, pattern)
 
 
 @all_of(("pattern", "command"), NOT_COVERED)
 def test_a_pattern_does_not_cover(pattern: str, command: str) -> None:
-    """Wildcards never reach into a text that a shell reads."""
+    """Wildcards never match a text with shell syntax."""
     assert not matches(command, pattern)
 
 
-def test_the_reason_is_named() -> None:
+def test_the_origin_of_consent_is_named() -> None:
     """Each command is covered by its exact text, by a pattern, or by the user's config, or not at all."""
     agreed = Consent(["make test"], allow=["pytest*"], own=["npm ci"])
     texts = [agreed.reason(text) for text in ("make test", "pytest -q", "npm ci", "make  test", "rm x")]

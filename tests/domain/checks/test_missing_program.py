@@ -27,6 +27,6 @@ CASES = {
 
 
 @all_of(("command", "code", "output", "program"), CASES.values())
-def test_what_has_to_be_installed(command: str, code: int | None, output: str, program: str) -> None:
-    """The missing program is named; what belongs to the work is not one."""
+def test_a_missing_program_is_named(command: str, code: int | None, output: str, program: str) -> None:
+    """The missing program is named; a program of the repository does not count."""
     assert missing_program(command, code, output, lambda name: name == "mine") == program

@@ -22,7 +22,7 @@ def task(*checks: str, files: tuple[str, ...] = (), criteria: tuple[str, ...] = 
 
 
 def found(*changes: PathChange, given: Any = None, text: str = "Add a form.") -> list[str]:
-    """The kinds of concerns about some changes."""
+    """Returns the kinds of concerns about some changes."""
     output = concerns(changes, task=given or task("pytest"), description=text)
     return [text.partition(",")[0].partition(":")[0] for text in output]
 
@@ -50,15 +50,15 @@ def found(*changes: PathChange, given: Any = None, text: str = "Add a form.") ->
         ("Makefile", "sub/Makefile", True),
     ],
 )
-def test_a_pattern_fits_a_path(pattern: str, path: str, fits: bool) -> None:
-    """Stars stay in a folder, two stars span folders, a folder has all below it, a bare name is everywhere."""
+def test_a_pattern_matches_a_path(pattern: str, path: str, fits: bool) -> None:
+    """A star stays in a folder, two stars span folders, a folder matches all below it, a bare name matches anywhere."""
     assert pattern_problem(pattern) == ""
     assert matches(pattern, path) is fits
 
 
 @all_of("pattern", ["", " ", "/etc", "../x", "a/../b", "a//b", "./a", "a\\b", "!a", "a[b", "a**b", "~/x", "a\nb"])
-def test_what_is_no_pattern_is_said(pattern: str) -> None:
-    """A pattern that cannot be meant is refused and not silently never fits."""
+def test_an_invalid_pattern_is_refused(pattern: str) -> None:
+    """A pattern that can never match is an error."""
     assert pattern_problem(pattern)
 
 
@@ -68,7 +68,7 @@ def test_many_stars_are_matched_in_bounded_time() -> None:
 
 
 def test_protected_paths_are_found() -> None:
-    """Every change of a protected path counts, also an added and a deleted file."""
+    """Every change of a protected path counts, also an added or a deleted file."""
     changes = [
         PathChange("tests/a.py", "added"),
         PathChange("src/a.py", "modified"),
@@ -91,7 +91,7 @@ def test_protected_paths_are_found() -> None:
 )  # fmt: skip
 @all_of("status", ["added", "modified", "deleted"])
 def test_runner_configuration_is_a_concern(path: str, status: str) -> None:
-    """Any change of a runner's own files, an added one too."""
+    """Any change of a runner's configuration files counts, also an added one."""
     assert found(PathChange(path, status)) == [RUN]
 
 
@@ -125,8 +125,8 @@ def test_ordinary_files_are_no_concern(path: str) -> None:
     ["tests/test_a.py", "test_a.py", "pkg/a_test.go", "src/a.test.ts", "src/a.spec.jsx", "src/a.test.mjs",
      "spec/a_spec.rb", "src/test/java/ATest.java", "tests/AppTest.php", "__tests__/a.js", "tests/data/a.json"],
 )  # fmt: skip
-def test_tests_that_existed_before_are_a_concern(path: str) -> None:
-    """Changed or deleted, but not added, tests."""
+def test_changed_tests_are_a_concern(path: str) -> None:
+    """A changed or deleted test counts; an added one does not."""
     assert is_test(path)
     assert found(PathChange(path, "modified")) == [TESTS]
     assert found(PathChange(path, "deleted")) == [TESTS]
@@ -171,7 +171,7 @@ JUST = "test: build\n    pytest\n\nbuild:\n    true\n\nother:\n    false\n"
         ("README.md", "grep -q login README.md", None, None, []),
     ],
 )  # fmt: skip
-def test_only_the_parts_that_matter_are_compared(
+def test_only_relevant_sections_are_compared(
     path: str, check: str, before: str | None, after: str | None, said: list[str]
 ) -> None:
     """Sections of runners, and the scripts and targets that a check of the task calls."""
@@ -196,8 +196,8 @@ def test_a_file_with_the_name_of_a_target_is_a_concern() -> None:
         (task("pytest", criteria=("tests/test_a.py covers the form",)), ""),
     ],
 )  # fmt: skip
-def test_a_path_that_the_task_names_was_asked_for(given: Any, text: str) -> None:
-    """By its files, its text or its criteria: the path, its name, its folder or a pattern."""
+def test_a_named_path_is_no_concern(given: Any, text: str) -> None:
+    """The task may name the path, its name, its folder or a pattern in its files, text or criteria."""
     assert found(PathChange("tests/test_a.py", "modified", before="", after=""), given=given, text=text) == []
 
 
@@ -211,8 +211,8 @@ def test_a_path_that_the_task_names_was_asked_for(given: Any, text: str) -> None
         (task("pytest", protected=["tests/**"]), "**Protected**: tests/**"),
     ],
 )  # fmt: skip
-def test_what_only_mentions_a_path_does_not_ask_for_a_change(given: Any, text: str) -> None:
-    """The command of a check, a ban, and a test that has to pass."""
+def test_a_mention_is_no_request_for_a_change(given: Any, text: str) -> None:
+    """The command of a check, a ban, and a test that must pass do not ask for a change."""
     assert found(PathChange("tests/test_a.py", "modified", before="", after=""), given=given, text=text) == [TESTS]
 
 
@@ -230,14 +230,14 @@ TEST = "def test_a():\n    assert add(1, 2) == 3\n\n\ndef test_b():\n    assert 
         ("import os\n\nos._exit(0)\n" + TEST, [WEAKER]),
     ],
 )
-def test_a_test_that_may_change_must_not_prove_less(after: str, said: list[str]) -> None:
-    """Where the task names a test: new skip marks, fewer tests and fewer assertions are still a concern."""
+def test_a_changed_test_must_not_prove_less(after: str, said: list[str]) -> None:
+    """If the task names a test, new skip marks, fewer tests and fewer assertions are still a concern."""
     change = PathChange("tests/test_a.py", "modified", before=TEST, after=after)
     assert found(change, given=task("pytest", files=("tests/test_a.py",))) == said
 
 
 def test_a_concern_names_its_paths() -> None:
-    """The paths and what happened to them; of very many the first."""
+    """The concern names paths and changes; of very many the first."""
     many = [PathChange(f"tests/test_{number}.py", "deleted") for number in range(20)]
     (text,) = concerns(many, task=task("pytest"), description="")
     assert "tests/test_0.py (deleted), tests/test_1.py (deleted)" in text

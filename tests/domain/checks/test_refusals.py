@@ -15,7 +15,7 @@ def refusal(command: str = "npm install", **changes: Any) -> Any:
     return {**facts, "executor": "claude-code", **changes}
 
 
-def test_the_same_command_is_counted_and_another_is_added() -> None:
+def test_repeated_refusals_are_counted() -> None:
     """A second turn of the iteration adds to the count; the task has one concern, which names all commands."""
     first = refusals.record(task(), [refusal(), refusal("curl x", count=2)])
     second = refusals.record(first, [refusal(count=3)])
@@ -29,7 +29,7 @@ def test_the_same_command_is_counted_and_another_is_added() -> None:
 
 
 def test_reading_a_turn_again_counts_nothing_twice() -> None:
-    """After a crash the output is read again: known refusals stay, missing ones are added."""
+    """After a crash the output is read again: known refusals stay, and missing ones are added."""
     before = refusals.record(task(), [refusal(count=2)])
     assert refusals.record(before, [refusal(count=2)], again=True) is before
     after = refusals.record(before, [refusal(count=2), refusal("curl x")], again=True)
@@ -46,14 +46,14 @@ def test_other_concerns_and_other_iterations_stay() -> None:
     assert changed["concerns"][:2] == others and len(changed["concerns"]) == 3
 
 
-def test_a_task_keeps_a_bounded_number() -> None:
+def test_the_number_of_refusals_is_limited() -> None:
     """A worker that is refused without end does not fill its task."""
     many = [refusal(f"command {number}") for number in range(1000)]
     assert len(refusals.record(task(), many)["refusals"]) == refusals.MOST
 
 
-def test_words() -> None:
-    """A shell's command is alone, another tool is named, and every text fits on one line."""
+def test_the_words_of_a_refusal() -> None:
+    """A shell command is shown alone, another tool is named, and every text fits on one line."""
     assert refusals.call_text("Bash", "a\nb\x1b[2J") == "a b [2J"
     assert refusals.call_text("Write", "/etc/x") == "Write /etc/x"
     assert refusals.call_text("Bash", "") == "Bash"
@@ -64,8 +64,8 @@ def test_words() -> None:
     assert refusals.sentence([]) == refusals.advice([]) == ""
 
 
-def test_the_inbox_names_them_and_the_setting() -> None:
-    """A question, failed work and work to review have a remark; the text of the question is left as it is."""
+def test_the_inbox_names_refusals_and_the_setting() -> None:
+    """A question, failed work and work to review have a remark; the text of the question stays as it is."""
     question = {"number": 1, "text": "how?", "asked_at": NOW}
     for changes in ({"status": "paused", "question": question}, {"status": "failed"}, {"status": "needs_review"}):
         (item,) = items([task(**changes, refusals=[refusal()])], [], {})
@@ -73,8 +73,8 @@ def test_the_inbox_names_them_and_the_setting() -> None:
         assert "refused" not in item["text"]
 
 
-def test_a_question_of_the_run_names_what_its_iteration_was_refused() -> None:
-    """A question belongs to the iteration that it is about; refusals of earlier iterations are not named."""
+def test_a_question_names_the_refusals_of_its_iteration() -> None:
+    """Refusals of earlier iterations are not named."""
     question = {"number": 1, "text": "how?", "asked_at": NOW}
     asked = task(status="paused", iteration=2, question=question, refusals=[refusal(iteration=2)])
     assert refusals.current_refusals(asked) == [refusal(iteration=2)]

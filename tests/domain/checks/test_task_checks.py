@@ -16,8 +16,8 @@ def ran(check: Any, *, passed: bool = True, **options: Any) -> Any:
     return {**made, "tree": TREE, **options}
 
 
-def test_the_last_whole_run_counts() -> None:
-    """Of several runs of a list the last one counts, and an incomplete one counts for nothing."""
+def test_the_last_complete_result_counts() -> None:
+    """Of several results of a list the last complete one counts."""
     first, second = [ran(BUILD), ran(TEST, passed=False)], [ran(BUILD), ran(TEST)]
     assert last_complete_run([*first, *second], [BUILD, TEST], tree=TREE) == second
     assert last_complete_run([*second, ran(BUILD)], [BUILD, TEST], tree=TREE) == []
@@ -25,15 +25,15 @@ def test_the_last_whole_run_counts() -> None:
     assert last_complete_run([], [], tree=TREE) == []
 
 
-def test_other_evidence_is_not_believed() -> None:
-    """Another tree, list or scope, and evidence that names none of them, belong to something else."""
+def test_evidence_of_another_tree_does_not_count() -> None:
+    """Evidence of another tree, list or scope, or without any, does not count."""
     for other in ({"tree": "9" * 40}, {"list": "9" * 64}, {"scope": "folder"}, {"scope": None}):
         result = [ran(BUILD), ran(TEST, **other)]
         assert last_complete_run(result, [BUILD, TEST], tree=TREE) == []
 
 
 def test_a_shared_folder_has_no_tree() -> None:
-    """Evidence of a folder counts only where nothing has a tree."""
+    """Evidence without a tree counts only if nothing has a tree."""
     result = [
         {key: value for key, value in ran(item, scope="folder").items() if key != "tree"} for item in (BUILD, TEST)
     ]
@@ -41,8 +41,8 @@ def test_a_shared_folder_has_no_tree() -> None:
     assert last_complete_run(result, [BUILD, TEST], tree=TREE) == []  # type: ignore[arg-type]
 
 
-def test_order_and_exit_are_a_part_of_a_list() -> None:
-    """Lists are equal by their commands, their order and the exit that each wants."""
+def test_order_and_exit_codes_belong_to_a_list() -> None:
+    """Lists are equal if commands, order and expected exit codes are equal."""
     assert digest([BUILD, TEST]) != digest([TEST, BUILD])
     assert digest([BUILD]) != digest([{**BUILD, "expected": "exit 1"}])
     tasks: Any = [{"id": "010", "checks": [TEST]}, {"id": "020"}, {"id": "030", "checks": [TEST]}]

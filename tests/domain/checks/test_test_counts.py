@@ -227,14 +227,14 @@ UNKNOWN = {
 
 @all_of("name", CASES)
 def test_closing_lines_are_read(name: str) -> None:
-    """The numbers of each runner's last lines: ran, failed, skipped."""
+    """Ran, failed and skipped are read from each runner's last lines."""
     output, (ran, failed, skipped) = CASES[name]
     assert parse(output) == {"ran": ran, "failed": failed, "skipped": skipped}
 
 
 @all_of("name", UNKNOWN)
 def test_other_output_has_no_counts(name: str) -> None:
-    """An output that no runner closed has no counts; it is not taken for a run without tests."""
+    """An output without a runner's last lines has no counts; it is not taken for a run without tests."""
     assert parse(UNKNOWN[name]) is None
 
 
@@ -253,15 +253,15 @@ def test_other_output_has_no_counts(name: str) -> None:
     ],
     6,
 )
-def test_hostile_output_is_read_to_its_end(unit: str) -> None:
+def test_hostile_output_is_read_in_linear_time(unit: str) -> None:
     """Long and many lines of half a summary are read in linear time: otherwise this test would take hours."""
     line = unit * (1900 // len(unit))
     text = f"{line} in \n" * 1000 + unit * 100_000
     assert parse(f"{text}\n2 passed in 0.01s\n") == {"ran": 2, "failed": 0, "skipped": 0}
 
 
-def test_only_the_end_of_a_flood_is_read() -> None:
-    """An output beyond the limit still has its closing line."""
+def test_only_the_end_of_a_long_output_is_read() -> None:
+    """An output beyond the limit still has its last lines."""
     assert parse("x" * (9 << 20) + "\n2 passed in 0.01s\n") == {"ran": 2, "failed": 0, "skipped": 0}
 
 
@@ -284,13 +284,13 @@ def test_huge_numbers_are_no_counts() -> None:
     ],
 )
 def test_a_runner_that_was_cut_off_ran_nothing(command: str, output: str, known: int | None) -> None:
-    """pytest and unittest close every complete run; without that no test is known to have run."""
+    """pytest and unittest end every complete run with a summary; without it no test is known to have run."""
     result = of_command(command, output)
     assert (None if result is None else result["ran"]) == known
 
 
 def evidence(*counts: int | None, skipped: int = 0) -> Any:
-    """Evidence of one list: each command with so many tests, or without counts."""
+    """Returns evidence of one list: each command with so many tests, or without counts."""
     return [
         {"command": f"run {number}", **({} if count is None else {"tests": {"ran": count, "skipped": skipped}})}
         for number, count in enumerate(counts, 1)
@@ -317,12 +317,12 @@ def evidence(*counts: int | None, skipped: int = 0) -> Any:
         ([{"command": "x", "exit": 1, "tests": {"ran": 3, "failed": 2}}], None, ""),
     ],
 )
-def test_a_list_in_which_fewer_tests_ran_is_no_clean_pass(now: Any, base: Any, said: str) -> None:
-    """No test, fewer tests than on the base commit, or counts that disappeared: shown with both counts."""
+def test_fewer_tests_than_before_are_a_concern(now: Any, base: Any, said: str) -> None:
+    """No test, fewer tests than on the base commit, or missing counts: the concern has both counts."""
     assert count_problem(now, base) == said
 
 
 def test_the_counts_of_a_list_are_summed() -> None:
-    """Commands without counts do not count, and a list without any has none."""
+    """Commands without counts are ignored, and a list without any has none."""
     assert total([{"ran": 2, "failed": 1}, None, {"ran": 3, "skipped": 4}]) == {"ran": 5, "failed": 1, "skipped": 4}
     assert total([None, None]) is None

@@ -19,15 +19,15 @@ WORDS = st.text(st.characters(exclude_characters="\r", exclude_categories=("Cs",
 
 
 @pytest.mark.parametrize("style", TEXTS)
-def test_a_stamped_text_is_ours_and_intact(style: str) -> None:
-    """Every format carries its version, and says that nobody changed it."""
+def test_a_stamped_text_is_recognised(style: str) -> None:
+    """Every format carries its version, and shows that the file was not changed."""
     mark = file_mark.read(file_mark.add_mark(TEXTS[style], "1.2.3", style))
     assert mark and (mark.version, mark.intact) == ("1.2.3", True)
 
 
 @pytest.mark.parametrize("style", TEXTS)
-def test_any_change_is_seen(style: str) -> None:
-    """A letter more or less, anywhere outside of the digest, is a change; other line ends are none."""
+def test_any_change_is_recognised(style: str) -> None:
+    """A letter more or less outside of the digest is a change; other line ends are none."""
     text = file_mark.add_mark(TEXTS[style], "1.2.3", style)
     for changed in (text + "x", text.replace("1.2.3", "1.2.4"), "x" + text):
         mark = file_mark.read(changed)
@@ -47,13 +47,13 @@ def test_any_change_is_seen(style: str) -> None:
         "sow-version:\nsow-digest:\n",
     ],
 )
-def test_what_has_no_whole_mark_is_not_ours(text: str) -> None:
-    """A file that only talks about marks belongs to somebody else."""
+def test_a_file_without_a_whole_mark_is_not_sows(text: str) -> None:
+    """A file that only mentions marks belongs to somebody else."""
     assert file_mark.read(text) is None
 
 
 @given(before=WORDS, words=WORDS.filter(str.strip))
-def test_a_block_goes_in_is_replaced_and_comes_out_again(before: str, words: str) -> None:
+def test_a_block_is_added_replaced_and_removed(before: str, words: str) -> None:
     """A page keeps every word of its own: with the block, with a newer block, and without it again."""
     page = file_mark.replace_block(before, file_mark.block(words, "1"))
     assert file_mark.split_page(page)[1] == file_mark.block(words, "1")
@@ -63,8 +63,8 @@ def test_a_block_goes_in_is_replaced_and_comes_out_again(before: str, words: str
     assert file_mark.replace_block(newer, "").rstrip("\n") == before.rstrip("\n")
 
 
-def test_words_around_a_block_stay_in_their_place() -> None:
-    """What is below the block stays below a newer one."""
+def test_text_around_a_block_stays_in_place() -> None:
+    """Text below the block stays below a newer one."""
     page = "# Mine\n\n" + file_mark.block("old", "1") + "\nAfter.\n"
     assert (
         file_mark.replace_block(page, file_mark.block("new", "2"))

@@ -29,7 +29,7 @@ ANYTHING = st.recursive(
         *('{"permissions": 1}', '{"permissions": {"ask": {}}}', '{"a": 1, "a": 2}', '{"a": 1e999}', '{"a": "\\ud800"}'),
     ],
 )
-def test_what_cannot_be_kept_as_it_is_is_left_to_others(text: str) -> None:
+def test_unsupported_settings_stay_unchanged(text: str) -> None:
     """Broken JSON, other documents and values that would be lost stay as they are (B11)."""
     assert merge_settings(text, OURS) is None
 
@@ -37,7 +37,7 @@ def test_what_cannot_be_kept_as_it_is_is_left_to_others(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["{}\n", '{\n    "model": "x",\n    "n": [\n        1.5\n    ]\n}', '{\n\t"a": "ü"\n}\n']
 )
-def test_a_file_of_the_user_is_the_same_again_after_the_removal(text: str) -> None:
+def test_removal_restores_the_users_file(text: str) -> None:
     """Hooks and rules are added without a mark, and the removal restores each byte of an indented file (B11)."""
     put = merge_settings(text, OURS)
     assert put is not None and not put.changed
@@ -46,8 +46,8 @@ def test_a_file_of_the_user_is_the_same_again_after_the_removal(text: str) -> No
     assert gone is not None and gone.text == text
 
 
-def test_rules_and_hooks_of_the_user_stay_in_their_lists() -> None:
-    """Each list keeps the entries of others in their order, and a hook that does more than sow's is theirs (B11)."""
+def test_entries_of_the_user_stay_in_their_lists() -> None:
+    """Each list keeps the other entries in order, and a hook that does more than sow's is the user's (B11)."""
     mine = {"hooks": [{"type": "command", "command": "beep; sow hook session-start"}]}
     both = {"hooks": [{"type": "command", "command": "sow hook session-start && beep"}]}
     theirs = {
@@ -63,16 +63,16 @@ def test_rules_and_hooks_of_the_user_stay_in_their_lists() -> None:
     assert gone is not None and json.loads(gone.text) == theirs
 
 
-def test_a_file_that_is_all_ours_is_the_new_one() -> None:
-    """Where nobody added anything, the new text is taken byte for byte, and without one nothing is left."""
+def test_a_file_of_sow_is_replaced() -> None:
+    """If nobody added anything, the new text is taken byte for byte, and without one the file is removed."""
     old = json.dumps({"sow-version": "1", "hooks": {"Stop": [ENTRY]}})
     for remove, expected in ((False, OURS), (True, "")):
         fitted = merge_settings(old, OURS, remove=remove)
         assert fitted is not None and fitted.text == expected
 
 
-def test_a_hook_of_ours_that_somebody_changed_is_told() -> None:
-    """Words that are about to be replaced are known to differ, so that they can be kept."""
+def test_a_changed_hook_of_sow_is_reported() -> None:
+    """A changed text that is about to be replaced is reported, so that it can be kept."""
     other = {"hooks": [{"type": "command", "command": "sow hook session-start", "timeout": 99}]}
     fitted = merge_settings(json.dumps({"model": "x", "hooks": {"SessionStart": [other]}}), OURS)
     assert fitted is not None and fitted.changed
@@ -81,8 +81,8 @@ def test_a_hook_of_ours_that_somebody_changed_is_told() -> None:
 
 
 @given(st.dictionaries(st.text(max_size=5), ANYTHING, max_size=4), st.dictionaries(st.text(max_size=5), ANYTHING))
-def test_what_is_not_ours_comes_back(rest: dict[str, object], hooks: dict[str, object]) -> None:
-    """Whatever is beside our part is there with it, is there without it, and a second time changes nothing."""
+def test_other_settings_survive(rest: dict[str, object], hooks: dict[str, object]) -> None:
+    """Other settings survive the addition and the removal, and a second time changes nothing."""
     mine = {**rest, "hooks": hooks}
     assume("permissions" not in rest and not rest.keys() & {"sow-version", "sow-digest"})
     put = merge_settings(json.dumps(mine), OURS)

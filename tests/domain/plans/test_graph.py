@@ -16,7 +16,7 @@ Needs = dict[str, list[str]]
 
 @st.composite
 def acyclic(draw: st.DrawFn) -> Needs:
-    """Tasks that need earlier ones, in any order of names."""
+    """Generates tasks that depend on earlier ones, in any order of names."""
     size = draw(st.integers(0, 14))
     names = [str(number) for number in draw(st.permutations(range(size)))]
     before = [draw(st.lists(st.sampled_from(names[:place]), max_size=4)) if place else [] for place in range(size)]
@@ -26,7 +26,7 @@ def acyclic(draw: st.DrawFn) -> Needs:
 
 @st.composite
 def tangled(draw: st.DrawFn) -> Needs:
-    """Tasks that need any others, themselves included."""
+    """Generates tasks that depend on any tasks, also on themselves."""
     names = [str(number) for number in range(draw(st.integers(1, 12)))]
     return {name: draw(st.lists(st.sampled_from(names), max_size=3)) for name in names}
 
@@ -42,7 +42,7 @@ def timed(draw: st.DrawFn) -> tuple[Needs, dict[str, float]]:
 
 
 def reached(needs: Needs, start: str) -> set[str]:
-    """All that a task needs, near and far."""
+    """Returns all direct and indirect dependencies of a task."""
     result: set[str] = set()
     open_ones = list(needs[start])
     while open_ones:
@@ -54,7 +54,7 @@ def reached(needs: Needs, start: str) -> set[str]:
 
 
 def longest(needs: Needs, minutes: dict[str, float]) -> float:
-    """The longest chain, by its definition."""
+    """Returns the longest chain by its definition."""
 
     @cache
     def until(task: str) -> float:
@@ -64,8 +64,8 @@ def longest(needs: Needs, minutes: dict[str, float]) -> float:
 
 
 @given(acyclic())
-def test_a_wave_is_one_more_than_the_highest_before(needs: Needs):
-    """Every task is in exactly one wave: the first if it needs nothing, else the one behind the last that it needs."""
+def test_a_wave_follows_the_last_dependency(needs: Needs):
+    """Every task is in one wave: the first without dependencies, else the one after its last dependency's."""
     waves = graph.waves(needs)
     level = {task: number for number, wave in enumerate(waves) for task in wave}
     assert sorted(task for wave in waves for task in wave) == sorted(needs)
@@ -73,23 +73,23 @@ def test_a_wave_is_one_more_than_the_highest_before(needs: Needs):
 
 
 @given(acyclic())
-def test_a_wave_stands_in_the_order_of_the_plan(needs: Needs):
+def test_a_wave_keeps_the_order_of_the_plan(needs: Needs):
     """Within a wave tasks stand as in the plan."""
     order = list(needs)
     assert all(wave == sorted(wave, key=order.index) for wave in graph.waves(needs))
 
 
 @given(tangled())
-def test_waves_leave_out_what_is_tangled(needs: Needs):
-    """A task on a circle, or behind one, is in no wave; every other is."""
+def test_circles_are_in_no_wave(needs: Needs):
+    """A task on a circle, or after one, is in no wave; every other is."""
     circular = {task for task in needs if task in reached(needs, task)}
     free = {task for task in needs if task not in circular and not reached(needs, task) & circular}
     assert {task for wave in graph.waves(needs) for task in wave} == free
 
 
 @given(tangled())
-def test_a_circle_for_every_knot(needs: Needs):
-    """Each knot of tasks that need each other has one circle, which is real, closed, and without repetition."""
+def test_each_knot_has_one_circle(needs: Needs):
+    """Each set of tasks that depend on each other has one circle, which is real, closed, and without repetition."""
     behind = {task: reached(needs, task) for task in needs}
     knots = {frozenset(item for item in behind[task] if task in behind[item]) for task in needs if task in behind[task]}
     circles = graph.cycles(needs)
@@ -102,7 +102,7 @@ def test_a_circle_for_every_knot(needs: Needs):
 
 
 @given(tangled())
-def test_a_circle_begins_with_the_first_task_of_its_knot(needs: Needs):
+def test_a_circle_begins_with_its_first_task(needs: Needs):
     """Circles are in the order of the plan, and no way round from their first task is shorter."""
     order = list(needs)
     circles = graph.cycles(needs)
@@ -117,14 +117,14 @@ def test_a_circle_begins_with_the_first_task_of_its_knot(needs: Needs):
 
 
 @given(acyclic())
-def test_no_circle_where_there_is_none(needs: Needs):
+def test_a_plan_without_circles_has_none(needs: Needs):
     """A plan without circles has none."""
     assert graph.cycles(needs) == []
 
 
 @given(acyclic())
-def test_all_that_come_before(needs: Needs):
-    """The bits of a task are the places of all that it needs, near and far."""
+def test_all_dependencies_as_bits(needs: Needs):
+    """The bits of a task are the places of all its direct and indirect dependencies."""
     order = list(needs)
     for task, bits in graph.ancestor_bits(needs).items():
         assert {value for place, value in enumerate(order) if bits >> place & 1} == reached(needs, task)
@@ -132,7 +132,7 @@ def test_all_that_come_before(needs: Needs):
 
 @given(timed())
 def test_the_critical_path_is_the_longest_chain(plan: tuple[Needs, dict[str, float]]):
-    """It is a chain of the plan from a start to an end, and no chain is longer."""
+    """It is a chain from a start to an end, and no chain is longer."""
     needs, minutes = plan
     path = graph.critical_path(needs, minutes)
     assert bool(path) == bool(needs)
@@ -145,7 +145,7 @@ def test_the_critical_path_is_the_longest_chain(plan: tuple[Needs, dict[str, flo
 
 @given(timed(), st.integers(1, 5))
 def test_a_schedule_is_possible(plan: tuple[Needs, dict[str, float]], workers: int):
-    """Each task runs once, for its time, behind all that it needs, and never more at once than there are workers."""
+    """Each task runs once, for its time, after its dependencies, and never more in parallel than there are workers."""
     needs, minutes = plan
     times = {task: (start, end) for start, task, end in graph.schedule(needs, minutes, workers=workers)}
     assert sorted(times) == sorted(needs)
@@ -156,7 +156,7 @@ def test_a_schedule_is_possible(plan: tuple[Needs, dict[str, float]], workers: i
 
 
 @given(timed(), st.integers(1, 5))
-def test_a_schedule_is_never_idle_and_never_below_the_bound(plan: tuple[Needs, dict[str, float]], workers: int):
+def test_a_schedule_is_within_its_bounds(plan: tuple[Needs, dict[str, float]], workers: int):
     """No schedule ends before the lower bound, and none takes twice as long."""
     needs, minutes = plan
     end = max((end for _, _, end in graph.schedule(needs, minutes, workers=workers)), default=0.0)
@@ -165,7 +165,7 @@ def test_a_schedule_is_never_idle_and_never_below_the_bound(plan: tuple[Needs, d
 
 
 @given(timed(), st.integers(1, 5))
-def test_a_free_worker_takes_what_is_ready(plan: tuple[Needs, dict[str, float]], workers: int):
+def test_no_worker_is_idle_while_a_task_is_ready(plan: tuple[Needs, dict[str, float]], workers: int):
     """A task that starts later than it could has all workers busy until then."""
     needs, minutes = plan
     times = {task: (start, end) for start, task, end in graph.schedule(needs, minutes, workers=workers)}
@@ -179,7 +179,7 @@ def test_a_free_worker_takes_what_is_ready(plan: tuple[Needs, dict[str, float]],
 
 
 @given(st.lists(st.integers(0, 90), max_size=10), st.integers(1, 5))
-def test_a_chain_takes_as_long_as_its_tasks(lengths: list[int], workers: int):
+def test_a_chain_takes_the_sum_of_its_tasks(lengths: list[int], workers: int):
     """For a chain the bound is exact, with any number of workers."""
     needs = {str(n): [str(n - 1)] if n else [] for n in range(len(lengths))}
     minutes = {str(n): float(length) for n, length in enumerate(lengths)}
@@ -189,7 +189,7 @@ def test_a_chain_takes_as_long_as_its_tasks(lengths: list[int], workers: int):
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 90))
 def test_equal_tasks_fill_their_workers(rounds: int, workers: int, length: int):
-    """Equal tasks that need nothing take the bound exactly where they fill all workers each time, else once more."""
+    """Equal independent tasks take exactly the bound if they fill all workers each time, else one task more."""
     for tasks, expected in ((rounds * workers, rounds), (rounds * workers + 1, rounds + 1)):
         needs: Needs = {str(n): [] for n in range(tasks)}
         minutes = dict.fromkeys(needs, float(length))
@@ -201,7 +201,7 @@ def test_equal_tasks_fill_their_workers(rounds: int, workers: int, length: int):
 
 @given(timed())
 def test_the_longest_chain_is_started_first(plan: tuple[Needs, dict[str, float]]):
-    """All can run in the ready order, and of those that are ready the one with the most behind it leads."""
+    """The ready order is valid, and of ready tasks the one with the longest chain behind it comes first."""
     needs, minutes = plan
     order = graph.ready_order(needs, minutes)
     rest = graph.chain_lengths(needs, minutes)
@@ -212,8 +212,8 @@ def test_the_longest_chain_is_started_first(plan: tuple[Needs, dict[str, float]]
         assert rest[task] == max(rest[item] for item in ready)
 
 
-def test_all_that_end_together_make_room_together():
-    """What becomes ready at one moment is compared before anything is started."""
+def test_tasks_that_end_together_free_their_places_together():
+    """Tasks that become ready at one moment are compared before any is started."""
     needs: Needs = {"a": [], "b": [], "low": ["a"], "high": ["b"], "higher": ["b"]}
     minutes = {"a": 5.0, "b": 5.0, "low": 1.0, "high": 7.0, "higher": 9.0}
     started = [(start, task) for start, task, _ in graph.schedule(needs, minutes, workers=2)]
@@ -221,14 +221,14 @@ def test_all_that_end_together_make_room_together():
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_nothing_takes_no_time(workers: int):
+def test_an_empty_plan(workers: int):
     """A plan without tasks has no waves, no path and no length."""
     assert graph.waves({}) == graph.cycles({}) == graph.critical_path({}, {}) == []
     assert graph.schedule({}, {}, workers=workers) == []
     assert graph.lower_bound({}, {}, workers) == 0.0
 
 
-def test_a_knot_behind_another_has_its_own_circle():
+def test_a_circle_behind_another_is_found():
     """A circle that leads into another one is found as well."""
     needs = {"1": ["3", "2"], "2": ["1"], "3": ["4"], "4": ["3"], "5": ["5"]}
     assert graph.cycles(needs) == [["1", "2", "1"], ["3", "4", "3"], ["5", "5"]]

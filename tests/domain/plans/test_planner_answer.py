@@ -21,16 +21,16 @@ PLAN = "# Crane\n\n## Task 1: Lift\nLift it.\n"
         f"```\n{BEGIN}\n{PLAN}{END}\n```",
     ],
 )
-def test_a_plan_is_what_stands_between_the_two_lines(text: str):
+def test_a_plan_is_the_text_between_two_lines(text: str):
     assert planner_answer.parse(text, NONCE) == PlannerAnswer(plan=PLAN)
 
 
-def test_a_fence_inside_of_a_plan_stays():
+def test_a_fence_inside_a_plan_stays():
     plan = f"```yaml\na: 1\n```\n{PLAN}```bash\nmake test\n```\n"
     assert planner_answer.parse(f"{BEGIN}\n{plan}{END}", NONCE).plan == plan
 
 
-def test_questions_stand_on_lines_of_their_own():
+def test_questions_are_on_lines_of_their_own():
     answer = planner_answer.parse(f"I must know:\n- QUESTION x: no\nQUESTION {NONCE}: Which colour?\n", NONCE)
     assert answer == PlannerAnswer(questions=("Which colour?",))
 

@@ -24,8 +24,8 @@ def shown(found):
     return [(item.about, item.owners, [note["note_id"] for _, note in item.notes]) for item in found]
 
 
-def test_notes_about_one_file_are_put_together():
-    """Two workers that touch one file see all of each other's notes, once for all files that they share."""
+def test_notes_about_one_file_are_grouped():
+    """Two workers that touch one file see all of each other's notes, once for all shared files."""
     result = groups([
         ("010", ["src/a.py", "./src/b.py"], [UNIQUE]), ("020", ["src/b.py", "src//a.py"], [HASH]),
         ("030", ["src/c.py"], [a_note("Colours are blue")]),
@@ -34,8 +34,8 @@ def test_notes_about_one_file_are_put_together():
     assert result[0].names == ["src/a.py", "src/b.py"]
 
 
-def test_notes_on_one_topic_are_put_together():
-    """Two workers without a common file that speak of the same thing are put together; a third topic is not."""
+def test_notes_on_one_topic_are_grouped():
+    """Two workers without a common file that write about one topic are grouped; a third topic is not."""
     (result,) = groups([("database_agent", [], [UNIQUE]), ("api_agent", [], [REPEAT]), ("ui_agent", [], [HASH])])
     assert (result.about, result.owners, result.names) == ("topic", ["database_agent", "api_agent"], ["email"])
     assert (
@@ -43,33 +43,33 @@ def test_notes_on_one_topic_are_put_together():
     )
 
 
-def test_one_worker_alone_makes_no_group():
-    """Notes of one owner are no contradiction between owners, and a shared file without notes tells nothing."""
+def test_one_worker_makes_no_group():
+    """Notes of one owner do not contradict each other, and a shared file without notes gives no group."""
     assert groups([("010", ["a.py"], [UNIQUE, a_note(UNIQUE["description"], 2)]), ("020", ["a.py"], [])]) == []
 
 
 def test_common_words_are_no_topic():
-    """What every note says, such as assuming and should, puts nothing together."""
+    """Words of every note, such as assuming and should, group nothing."""
     assert (
         groups([("010", [], [a_note("I assume this should work")]), ("020", [], [a_note("Assuming it should change")])])
         == []
     )
 
 
-def test_only_those_of_one_owner_are_asked_for():
-    """A verifier of one worker gets the groups in which that worker is."""
+def test_groups_of_one_owner_can_be_chosen():
+    """A verifier of one worker gets the groups with that worker."""
     rows = [("010", ["a.py"], [UNIQUE]), ("020", ["a.py"], [HASH]), ("030", ["b.py"], [a_note("Blue buttons")]),
              ("040", ["b.py"], [a_note("Green fields")])]  # fmt: skip
     assert [group.owners for group in groups(rows, "030")] == [["030", "040"]]
     assert len(groups(rows)) == 2
 
 
-def test_a_topic_within_one_file_is_not_told_twice():
-    """Notes that a group of a file has already are no group of a topic."""
+def test_a_topic_within_one_file_is_not_repeated():
+    """Notes that a file already groups are no group of a topic."""
     assert [group.about for group in groups([("010", ["a.py"], [UNIQUE]), ("020", ["a.py"], [REPEAT])])] == ["file"]
 
 
-def test_many_notes_are_put_together_quickly():
+def test_many_notes_are_grouped_quickly():
     """Fifty workers with 200 notes each take less than 2 seconds of work."""
     numbers = [f"topic{number} thing{number % 97} part{number % 89}" for number in range(10_000)]
     rows = [
@@ -88,8 +88,8 @@ DESKS = st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.sampled_from(["x"
 
 
 @given(DESKS)
-def test_every_group_is_of_several_owners_and_holds_their_own_notes(given_desks):
-    """Each group has two owners or more, and a note stands only under its owner."""
+def test_every_group_has_several_owners(given_desks):
+    """Each group has two owners or more, and a note is listed only under its owner."""
     rows = [
         (owner, files, [a_note(text, at) for at, text in enumerate(notes, 1)]) for owner, files, notes in given_desks
     ]

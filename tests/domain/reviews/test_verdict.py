@@ -56,7 +56,7 @@ SURROUNDINGS = {
 @FLAG
 @pytest.mark.parametrize("around", SURROUNDINGS.values(), ids=SURROUNDINGS)
 def test_a_block_with_the_nonce_is_a_verdict(around, flag):
-    """The JSON block that carries this review's nonce says the verdict, wherever a reviewer puts it."""
+    """The JSON block with this review's nonce is the verdict, anywhere in the answer."""
     for layout in (block(flag, feedback="Fine"), json.dumps(json.loads(block(flag, feedback="Fine")), indent=2)):
         verdict = parse(around.replace("FLAG", flag).format(layout), NONCE)
         assert (verdict.flag, verdict.feedback) == (flag, "Fine"), verdict
@@ -65,7 +65,7 @@ def test_a_block_with_the_nonce_is_a_verdict(around, flag):
 @FLAG
 @pytest.mark.parametrize("line", sorted(REVIEW.lines), ids=str)
 def test_every_form_of_the_line_is_a_verdict(line, flag):
-    """With or without brackets and bold letters, alone or with feedback, the line says its flag and no other."""
+    """With or without brackets and bold letters, alone or with feedback, the line has its flag and no other."""
     for text in (
         line,
         line.title(),
@@ -78,7 +78,7 @@ def test_every_form_of_the_line_is_a_verdict(line, flag):
 
 
 def test_the_feedback_follows_its_label():
-    """Behind the line, what follows the label is the feedback; without a label it is all the rest."""
+    """After the line, the text after the label is the feedback; without a label it is all the rest."""
     assert (
         parse("Quality Control: RED\n\nFeedback: Add a test.\nAnd a page.\n", NONCE).feedback
         == "Add a test.\nAnd a page."
@@ -91,20 +91,20 @@ def test_the_feedback_follows_its_label():
 
 
 def test_red_needs_no_reason():
-    """RED without any finding or feedback is RED all the same."""
+    """RED without any finding or feedback is still RED."""
     assert parse("Quality Control: RED", NONCE).flag == "RED"
     verdict = parse(block("RED", findings=None, feedback=None), NONCE)
     assert (verdict.flag, verdict.findings, verdict.feedback) == ("RED", [], "")
 
 
-def test_findings_are_kept_whole():
-    """A finding has an identity and all that the reviewer said of it; what is not ours is left out."""
+def test_findings_are_kept_completely():
+    """A finding has an identity and all known fields; unknown fields are dropped."""
     verdict = parse(block("RED", findings=[{**ERROR, "evidence": "0 tests ran", "line": 12, "owner": "me"}]), NONCE)
     assert verdict.findings == [{**ERROR, "id": identity(ERROR), "evidence": "0 tests ran"}]
 
 
 def test_an_unknown_severity_is_an_error():
-    """A reviewer who says critical does not mean a note, and GREEN with such a finding is doubtful."""
+    """A finding that is called critical is not read as a note, and GREEN with such a finding is doubtful."""
     output = [{"severity": "critical", "text": "It deletes the disk"}, {"text": "No severity"}]
     assert [finding["severity"] for finding in parse(block("RED", findings=output), NONCE).findings] == [
         "error",
@@ -113,8 +113,8 @@ def test_an_unknown_severity_is_an_error():
     assert parse(block("GREEN", findings=output), NONCE).flag == ""
 
 
-def test_findings_are_fit_to_be_kept():
-    """Control characters, halves of characters and great lengths do not reach a state file; errors come first."""
+def test_findings_are_cleaned():
+    """Control characters, broken characters and long texts do not reach a state file; errors come first."""
     output = [
         {
             "severity": "note",
@@ -137,7 +137,7 @@ def test_findings_are_fit_to_be_kept():
 
 
 def test_two_findings_in_one_place_are_both_kept():
-    """Findings of one rule in one file share an identity, and each keeps its words."""
+    """Findings of one rule in one file share an identity, and each keeps its text."""
     output = [{**ERROR, "text": "No test of success"}, {**ERROR, "text": "No test of failure"}, ERROR, ERROR]
     findings = parse(block("RED", findings=output), NONCE).findings
     assert [finding["text"] for finding in findings] == ["No test of success", "No test of failure", "No test"]
@@ -155,14 +155,14 @@ BROKEN = {
 @FLAG
 @pytest.mark.parametrize("more", BROKEN.values(), ids=BROKEN)
 def test_a_broken_block_is_doubtful(flag, more):
-    """A block with the nonce whose parts are not what they should be is no verdict, whatever its flag."""
+    """A block with the nonce and wrong parts is no verdict, whatever its flag."""
     verdict = parse(block(flag, **more), NONCE)
     assert verdict.flag == ""
     assert verdict.doubt
 
 
 def test_a_long_answer_needs_a_whole_block():
-    """Only the first 64 KiB are read: a block that ends there counts, a line does not, nor does what is cut off."""
+    """Only the first 64 KiB are read: a block that ends there counts; a line, or a block that is cut off, does not."""
     long = "x\n" * 40_000
     assert parse(block() + "\n" + long, NONCE).flag == "GREEN"
     assert parse(f"Quality Control: GREEN\n\n{long}", NONCE).flag == ""
@@ -184,16 +184,16 @@ def test_a_long_answer_needs_a_whole_block():
         ([], ""),
     ],
 )
-def test_the_strictest_wins(flags, together):
-    """RED before doubt before YELLOW before GREEN; a reviewer that could not be had is no pass."""
+def test_the_strictest_verdict_wins(flags, together):
+    """RED before doubt before YELLOW before GREEN; a missing reviewer is no pass."""
     for order in (flags, flags[::-1]):
         verdict = combined([None if item is None else Verdict(item, doubt="" if item else "why") for item in order])
         assert verdict.flag == together
         assert bool(verdict.doubt) == (together == "")
 
 
-def test_all_reviewers_are_heard():
-    """The findings and words of all are kept, and what two say alike is there once, with its worst severity."""
+def test_all_reviews_are_merged():
+    """The findings and texts of all reviewers are kept; equal findings are merged with the worst severity."""
     mild, bad, other = (
         findings.read({**ERROR, "severity": "note"}),
         findings.read(ERROR),
@@ -211,8 +211,8 @@ def test_all_reviewers_are_heard():
 
 
 @pytest.mark.parametrize("flag", [*FLAGS, "", "TIMEOUT"])
-def test_only_red_is_tried_again(flag):
-    """RED goes back while retries are left, and nothing else does."""
+def test_only_red_is_retried(flag):
+    """RED is sent back while retries are left, and nothing else is."""
     assert [may_retry(flag, used, 2) for used in range(4)] == [flag == "RED", flag == "RED", False, False]
     assert not may_retry(flag, 0, 0)
 
@@ -240,25 +240,25 @@ OTHER = {
 
 
 @all_of(("one", "two"), SAME.values())
-def test_a_finding_is_known_again(one, two):
-    """Rule, file and symbol make the identity, else the words; lines, wording and spelling do not."""
+def test_a_finding_is_recognised_again(one, two):
+    """Rule, file and symbol make the identity, else the text; lines, wording and spelling do not."""
     assert identity(one) == identity(two)
 
 
 @all_of(("one", "two"), OTHER.values())
-def test_another_finding_is_another(one, two):
-    """A finding with another rule, file or symbol, or other words where there is none of them, is another."""
+def test_a_different_finding_is_not_recognised(one, two):
+    """A finding with another rule, file or symbol, or with another text if it has none of them, is new."""
     assert identity(one) != identity(two)
 
 
-def test_an_identity_stays_what_it_is():
-    """Identities are kept in state files: they never change from one version to the next."""
+def test_an_identity_never_changes():
+    """Identities are kept in state files, so they must not change from one version to the next."""
     assert identity(ERROR) == "b724d134524b"
     assert identity({"text": "No test"}) == "f15631dcdf7f"
 
 
-def test_only_errors_come_again():
-    """Errors of this review that the one before had found, at whatever severity, are the same again."""
+def test_repeated_errors_are_found():
+    """Errors of this review that the previous one had found, at any severity, are repeated ones."""
     before = [findings.read({**ERROR, "severity": "warning"}), findings.read({"text": "gone"})]
     now = [findings.read(ERROR), findings.read({"text": "new"}), findings.read({"severity": "note", "text": "gone"})]
     assert repeated_errors(before, now) == [now[0]]
@@ -281,22 +281,22 @@ UNLIKE = [
 
 
 @pytest.mark.parametrize(("one", "two"), ALIKE)
-def test_the_same_question_is_seen(one, two):
-    """Equal words, or 85 of a hundred, are the same question, in either order."""
+def test_the_same_question_is_recognised(one, two):
+    """Equal texts, or 85 of a hundred words, are the same question, in either order."""
     assert similar(one, two)
     assert similar(two, one)
 
 
 @pytest.mark.parametrize(("one", "two"), UNLIKE)
-def test_another_question_is_another(one, two):
+def test_a_different_question_is_not_recognised(one, two):
     """Fewer common words, or a question that is only a part of another, are not the same."""
     assert not similar(one, two)
     assert not similar(two, one)
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
-def test_likeness_has_no_order(one, two):
-    """Whatever the texts, each is like itself, and likeness goes both ways."""
+def test_similarity_is_symmetric(one, two):
+    """Each text is similar to itself, and similarity goes both ways."""
     assert similar(one, one)
     assert similar(one, two) == similar(two, one)
 
@@ -313,7 +313,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_is_read_without_a_crash(said):
-    """Whatever a reviewer puts into its block, there is a verdict or a doubt with its reason."""
+    """For any content of the block, there is a verdict, or a doubt with its reason."""
     verdict = parse(json.dumps(said), NONCE)
     assert verdict.flag in (*FLAGS, "")
     assert bool(verdict.doubt) == (verdict.flag == "")

@@ -34,14 +34,14 @@ AROUND = [
 @all_of("word", ["passed", "PASSED", "failed", "FAILED"])
 @all_of("around", AROUND)
 def test_a_block_with_the_nonce_is_a_result(around, word):
-    """The JSON block with the nonce of this verification says the result, whatever prose stands around it."""
+    """The JSON block with the nonce of this verification is the result, whatever text is around it."""
     result = parse(around.format(block(word)), NONCE)
     assert (result.flag, result.doubt) == (word.lower(), "")
 
 
 @all_of("line", sorted(VERIFICATION.lines))
 def test_every_form_of_the_line_is_a_result(line):
-    """With or without brackets and bold letters, alone or with feedback, the line says its result and no other."""
+    """With or without brackets and bold letters, alone or with feedback, the line has its result and no other."""
     for text in (line, f"I looked at everything.\n\n{line}\n\nFeedback: It holds.", f"\n{line}  \r\n"):
         assert parse(text, NONCE).flag == VERIFICATION.lines[line]
     assert parse(f"{line}\nFeedback: It holds.", NONCE).feedback == "It holds."
@@ -93,14 +93,14 @@ SPOOFS = {
 
 
 @all_of("name", SPOOFS)
-def test_what_leaves_a_doubt_is_no_result(name):
-    """A spoofed, quoted, hidden, doubled or contradicting answer is neither passed nor failed, and says why."""
+def test_a_doubtful_answer_is_no_result(name):
+    """A spoofed, quoted, hidden, repeated or contradicting answer is neither passed nor failed, with the reason."""
     result = parse(SPOOFS[name], NONCE)
     assert (result.flag, result.passes, bool(result.doubt)) == ("", False, True)
 
 
-def test_a_failed_round_says_what_is_missing():
-    """Missing evidence and findings are kept as they were given, with the number, the verifier and the time."""
+def test_a_failed_verification_keeps_what_is_missing():
+    """Missing evidence and findings are stored as given, with the number, the verifier and the time."""
     result = parse(block("failed", missing_evidence=["a run of\nthe tests"], findings=[ERROR]), NONCE)
     record = verification_results(result, number=2, verifier="api_verifier", at=AT)
     assert (record["result"], record["round"], record["verifier"], record["at"]) == (FAILED, 2, "api_verifier", AT)
@@ -109,7 +109,7 @@ def test_a_failed_round_says_what_is_missing():
 
 
 def test_a_line_keeps_its_feedback_as_a_finding():
-    """A line alone is accepted too; a refusal without a reason is reported as such."""
+    """A line alone is accepted; a failure without a reason says so."""
     output = parse("Verification: FAILED\n\nFeedback: schema.sql does not load", NONCE)
     (finding,) = verification_results(output, number=1, verifier="v", at=AT)["findings"]
     assert (finding["severity"], finding["text"]) == ("error", "schema.sql does not load")
@@ -121,7 +121,7 @@ def test_a_line_keeps_its_feedback_as_a_finding():
 
 
 def test_missing_outputs_fail_without_a_verifier():
-    """An output that is not there is missing evidence and a finding, before anybody is asked."""
+    """A missing output is missing evidence and a finding, and no verifier is asked."""
     result = missing_outputs(["task_output/schema.sql"])
     assert (result.flag, result.missing_evidence) == (FAILED, ["task_output/schema.sql"])
     assert [finding.get("file") for finding in result.findings] == ["task_output/schema.sql"]
@@ -132,8 +132,8 @@ PIECES = st.sampled_from(["Verification: PASSED", "Verification: FAILED", block(
 
 
 @given(st.lists(PIECES, max_size=10).map("".join))
-def test_a_text_that_says_both_is_never_passed(text):
-    """Whatever is put together, no text that says FAILED on a line or block of its own is passed."""
+def test_a_text_with_both_results_never_passes(text):
+    """No text with FAILED on a line or block of its own passes, whatever else it contains."""
     result = parse(text, NONCE)
     lines = [line.strip() for line in text.split("\n")]
     if result.flag == PASSED and "```" not in text and ">" not in text:

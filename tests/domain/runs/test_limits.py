@@ -18,7 +18,7 @@ SPENT = {
 
 
 @pytest.mark.parametrize(("limits", "text"), SPENT.values(), ids=SPENT)
-def test_each_limit_stops_by_itself(limits, text):
+def test_each_limit_stops_new_work(limits, text):
     """A limit that is reached stops new work and is named; time does not undo it."""
     budget = Budget(begun=1000.0, **limits)
     budget.count_start()
@@ -31,7 +31,7 @@ def test_each_limit_stops_by_itself(limits, text):
 
 
 def test_without_limits_nothing_stops():
-    """A budget without limits only counts, and what is unknown is counted as such."""
+    """A budget without limits only counts, also the turns of unknown cost."""
     budget = Budget()
     budget.spend(cost=None, tokens=None)
     budget.spend(cost=1e9, tokens=10**12)
@@ -40,13 +40,13 @@ def test_without_limits_nothing_stops():
 
 @all_of("name", ["max_cost", "max_tokens", "max_seconds", "max_spawns"])
 @all_of("value", [-1, float("nan")])
-def test_a_budget_below_nothing_is_refused(name, value):
+def test_a_negative_limit_is_refused(name, value):
     """A limit is zero or more."""
     with pytest.raises(SowError):
         Budget(**{name: value})
 
 
-def test_a_few_failures_are_no_reason():
+def test_a_success_ends_a_series_of_failures():
     """A start that works ends the row of failures."""
     breaker = Breaker(limit=3, wait=60.0)
     for _ in range(5):
@@ -56,7 +56,7 @@ def test_a_few_failures_are_no_reason():
     assert breaker.stop_reason(0.0) == ""
 
 
-def test_the_pause_doubles_and_then_somebody_must_look():
+def test_the_pause_doubles_up_to_the_third():
     """Three failures open it for a minute, each further one for twice as long; after the third pause it stays open."""
     breaker = Breaker(limit=3, wait=60.0)
     now, seen = 0.0, []
@@ -72,8 +72,8 @@ def test_the_pause_doubles_and_then_somebody_must_look():
     assert breaker.stop_reason(1e12)
 
 
-def test_what_was_under_way_counts_no_more():
-    """Failures that come in while the breaker is open neither lengthen its pause nor use up another."""
+def test_failures_during_a_pause_do_not_count():
+    """Failures while the breaker is open neither lengthen its pause nor use up another."""
     breaker = Breaker(limit=2, wait=60.0)
     for second in range(8):
         breaker.count_failure(float(second))
@@ -81,8 +81,8 @@ def test_what_was_under_way_counts_no_more():
     assert breaker.stop_reason(8.0) == "2 starts in a row failed: the next one waits"
 
 
-def test_one_start_that_works_makes_all_well():
-    """After a success, and after a person's word, the breaker begins from the start."""
+def test_a_success_resets_the_breaker():
+    """After a success, or a person's reset, the breaker starts from the beginning."""
     breaker = Breaker(limit=1, wait=60.0, pauses=0)
     breaker.count_failure(0.0)
     assert breaker.is_final
@@ -90,8 +90,8 @@ def test_one_start_that_works_makes_all_well():
     assert (breaker.stop_reason(0.0), breaker.failures, breaker.pauses_used) == ("", 0, 0)
 
 
-def test_a_breaker_is_kept_and_restored():
-    """A breaker made from the state of another stops at the same times, to the second."""
+def test_a_breaker_is_restored_from_its_state():
+    """A breaker made from the state of another stops at the same times."""
     first = Breaker(limit=2, wait=30.0)
     first.count_failure(0.0)
     first.count_failure(0.4)
@@ -105,7 +105,7 @@ def test_a_breaker_is_kept_and_restored():
 
 
 @pytest.mark.parametrize("options", [{"limit": 0}, {"wait": -1.0}, {"wait": float("nan")}, {"pauses": -1}])
-def test_a_breaker_that_could_not_work_is_refused(options):
-    """A breaker needs a failure to open on, and pauses that are not negative."""
+def test_an_invalid_breaker_is_refused(options):
+    """A breaker needs at least one failure to open, and pauses that are not negative."""
     with pytest.raises(SowError):
         Breaker(**options)

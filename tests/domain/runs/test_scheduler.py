@@ -12,12 +12,12 @@ from sow.errors import IllegalStatusChange, SowError
 
 
 def chain(*ids: str, **options: dict) -> list[Job]:
-    """Jobs of which each needs the one before."""
+    """Returns jobs that each depend on the one before."""
     return [Job(ident, needs=ids[at - 1 : at], wave=at, **options.get(ident, {})) for at, ident in enumerate(ids)]
 
 
 def fork(count: int = 3, **options) -> list[Job]:
-    """Jobs that need nothing, in the order in which they stand."""
+    """Returns jobs without dependencies, in order."""
     return [Job(f"{number}0", **options) for number in range(1, count + 1)]
 
 
@@ -30,20 +30,20 @@ def begin(board: Scheduler, *ids: str) -> None:
         board.started(ident)
 
 
-def test_what_needs_nothing_starts_at_once():
-    """Jobs without needs start in their order, those with needs wait."""
+def test_jobs_without_dependencies_start_at_once():
+    """Jobs without dependencies start in order, and the others wait."""
     board = Scheduler([*chain("10", "20"), Job("30")], slots=8)
     assert starts(board) == ["10", "30"]
 
 
 def test_the_longest_chain_goes_first():
-    """Where slots are short, the job with most behind it starts first."""
+    """If slots are short, the job with the longest chain behind it starts first."""
     board = Scheduler([Job("10", rest=5), Job("20", rest=50), Job("30", rest=7)], slots=2)
     assert starts(board) == ["20", "30"]
 
 
-def test_a_job_starts_when_what_it_needs_is_completed():
-    """The end of the last need is what lets a job start, whatever else runs."""
+def test_a_job_starts_when_its_dependencies_are_completed():
+    """The end of the last dependency lets a job start, whatever else runs."""
     board = Scheduler([Job("10"), Job("20"), Job("30", needs=["10", "20"])], slots=3)
     begin(board, "10", "20")
     board.ended("10", "completed")
@@ -52,7 +52,7 @@ def test_a_job_starts_when_what_it_needs_is_completed():
     assert starts(board) == ["30"]
 
 
-def test_the_slots_of_the_run_and_of_a_pool_hold_together():
+def test_the_slots_of_the_run_and_of_a_pool_both_count():
     """A full pool keeps only its own jobs waiting, and a full run all of them."""
     jobs = [Job("10", pool="a"), Job("20", pool="a"), Job("30", pool="b"), Job("40", pool="b"), Job("50", pool="b")]
     board = Scheduler(jobs, slots=3, pool_slots={"a": 1})
@@ -64,8 +64,8 @@ def test_the_slots_of_the_run_and_of_a_pool_hold_together():
 
 
 @pytest.mark.parametrize("status", ["failed", "asking", "abandoned"])
-def test_a_dead_end_blocks_its_dependents_and_nothing_else(status):
-    """What needs such a job is blocked, near and far, and everything else continues."""
+def test_a_failed_job_blocks_only_its_dependents(status):
+    """Direct and indirect dependents are blocked, and everything else continues."""
     board = Scheduler([*chain("10", "20", "30"), Job("40")], slots=1)
     begin(board, "10")
     board.ended("10", status)
@@ -76,8 +76,8 @@ def test_a_dead_end_blocks_its_dependents_and_nothing_else(status):
     assert board.decide(0.0).finished
 
 
-def test_an_answer_sets_a_job_and_its_dependents_free():
-    """After an answer the job starts again, and what it blocked follows when it is completed."""
+def test_an_answer_unblocks_a_job_and_its_dependents():
+    """After an answer the job starts again, and its dependents follow when it is completed."""
     board = Scheduler(chain("10", "20"), slots=1)
     begin(board, "10")
     board.ended("10", "asking")
@@ -98,7 +98,7 @@ def test_a_job_that_waits_again_keeps_its_place():
 
 
 def test_a_paused_pool_starts_nothing_until_its_time():
-    """The decision says when the pause ends, and then names what waited; other pools continue."""
+    """The decision has the end of the pause, and then the waiting jobs; other pools continue."""
     board = Scheduler([Job("10", pool="a"), Job("20", pool="b")], slots=2)
     board.pause("a", 100.0)
     decision = board.decide(0.0)
@@ -108,8 +108,8 @@ def test_a_paused_pool_starts_nothing_until_its_time():
     assert starts(board) == ["10", "20"]
 
 
-def test_only_a_pause_that_matters_is_waited_for():
-    """A pause of a pool with nothing to start, or while the run is full, gives no time to wake up at."""
+def test_only_a_relevant_pause_is_waited_for():
+    """A pause of a pool without ready jobs, or while the run is full, gives no time to wake up."""
     board = Scheduler([Job("10", pool="a"), Job("20", pool="b")], slots=1)
     board.pause("c", 5.0)
     board.pause("a", 9.0)
@@ -120,16 +120,16 @@ def test_only_a_pause_that_matters_is_waited_for():
     assert board.decide(0.0).wake_at == 9.0
 
 
-def test_a_pause_without_an_end_is_somebody_elses():
-    """When all that is left waits for a pool that nobody resumes, the run is over."""
+def test_a_pause_without_an_end_ends_the_run():
+    """If all remaining jobs wait for a pool that nothing resumes, the run is over."""
     board = Scheduler([Job("10", pool="a")], slots=1)
     board.pause("a", float("inf"))
     decision = board.decide(0.0)
     assert (decision.start, decision.wake_at, decision.finished) == ([], None, True)
 
 
-def test_another_pool_takes_over():
-    """A job that is transferred runs in its new pool, and counts there."""
+def test_a_job_can_move_to_another_pool():
+    """A transferred job runs in its new pool, and counts there."""
     board = Scheduler([Job("10", pool="a"), Job("20", pool="b")], slots=4, pool_slots={"b": 1})
     board.pause("a", 100.0)
     board.transfer("10", "b")
@@ -144,7 +144,7 @@ def test_another_pool_takes_over():
 
 
 def test_waves_have_barriers():
-    """A job of the second wave waits for all of the first, though its own need is completed."""
+    """A job of the second wave waits for all of the first, though its own dependency is completed."""
     jobs = [Job("10"), Job("20"), Job("30", needs=["10"], wave=1)]
     board = Scheduler(jobs, slots=3, schedule="waves")
     begin(board, "10", "20")
@@ -155,7 +155,7 @@ def test_waves_have_barriers():
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "asking", "abandoned"])
-def test_a_wave_ends_with_whatever_its_last_job_becomes(status):
+def test_a_wave_ends_with_any_end_of_its_last_job(status):
     """Every end of a job counts for the barrier, and a limit does not."""
     jobs = [Job("10"), Job("20", wave=1)]
     board = Scheduler(jobs, slots=3, schedule="waves")
@@ -167,8 +167,8 @@ def test_a_wave_ends_with_whatever_its_last_job_becomes(status):
     assert starts(board) == ["20"]
 
 
-def test_a_wave_that_is_wholly_blocked_holds_up_nobody():
-    """A wave with nothing but blocked jobs has ended before it begins."""
+def test_a_blocked_wave_delays_nothing():
+    """A wave with only blocked jobs has ended before it begins."""
     jobs = [*chain("10", "20"), Job("30", wave=2)]
     board = Scheduler(jobs, slots=1, schedule="waves")
     begin(board, "10")
@@ -176,8 +176,8 @@ def test_a_wave_that_is_wholly_blocked_holds_up_nobody():
     assert starts(board) == ["30"]
 
 
-def test_an_answer_comes_back_into_a_wave_that_is_past():
-    """A job that was answered late starts beside the wave that runs, and the next one waits for it."""
+def test_an_answered_job_rejoins_a_later_wave():
+    """A job that is answered late starts beside the current wave, and the next wave waits for it."""
     jobs = [Job("10"), Job("20", wave=1), Job("30", wave=2)]
     board = Scheduler(jobs, slots=3, schedule="waves")
     begin(board, "10")
@@ -208,8 +208,8 @@ SHARED = {
 
 
 @all_of(("first", "second", "together"), SHARED.values())
-def test_two_share_a_folder_only_if_their_files_are_disjoint(first, second, together):
-    """Without worktrees two run at once only if both name files and none is common, in any order."""
+def test_jobs_in_one_folder_need_disjoint_files(first, second, together):
+    """Without worktrees two jobs run in parallel only if both name files and none is common."""
     for one, two in ((first, second), (second, first)):
         board = Scheduler([Job("10", files=one), Job("20", files=two)], slots=2, share="none")
         assert starts(board) == (["10", "20"] if together else ["10"])
@@ -219,15 +219,15 @@ def test_two_share_a_folder_only_if_their_files_are_disjoint(first, second, toge
         assert starts(board) == ["20"]
 
 
-def test_a_job_that_must_be_alone_is_passed_over():
-    """Behind a job that names its files, the next that fits starts, and one that names none waits."""
+def test_a_job_without_files_is_passed_over():
+    """The next job that fits starts before one that must run alone."""
     jobs = [Job("10", files=["a"], rest=3), Job("20", rest=2), Job("30", files=["b"], rest=1)]
     board = Scheduler(jobs, slots=3, share="none")
     assert starts(board) == ["10", "30"]
 
 
 def test_a_spent_budget_stops_new_work():
-    """What runs continues, nothing starts, and when all has ended the run is over, with the reason."""
+    """Running jobs continue, nothing starts, and when all have ended the run is over with the reason."""
     budget = Budget(max_cost=1.0)
     board = Scheduler(fork(2), slots=1, guards=[budget])
     begin(board, "10")
@@ -239,7 +239,7 @@ def test_a_spent_budget_stops_new_work():
 
 
 def test_an_open_breaker_is_waited_for():
-    """The decision names the end of the breaker's pause; together with a spent budget there is none."""
+    """The decision has the end of the breaker's pause; with a spent budget there is none."""
     breaker, budget = Breaker(limit=1, wait=60.0), Budget(max_spawns=1)
     board = Scheduler(fork(1), slots=1, guards=[breaker, budget])
     breaker.count_failure(10.0)
@@ -250,15 +250,15 @@ def test_an_open_breaker_is_waited_for():
     assert (board.decide(10.0).wake_at, board.decide(10.0).finished) == (None, True)
 
 
-def test_a_need_outside_of_the_run_blocks():
-    """A job that needs what nobody here will do is blocked, and so is what needs it."""
+def test_a_dependency_outside_the_run_blocks():
+    """A job with a dependency that the run does not have is blocked, and so are its dependents."""
     board = Scheduler([Job("20", needs=["10"]), Job("30", needs=["20"])], slots=1)
     assert board.blocked() == {"20": "waits for 10 (not in this run)", "30": "waits for 20 (blocked)"}
     assert board.decide(0.0).finished
 
 
-def test_jobs_come_with_what_they_were():
-    """A board that is made in the middle of a run decides as if it had seen the beginning."""
+def test_a_scheduler_starts_from_earlier_statuses():
+    """A scheduler that is made in the middle of a run decides as if it had seen the beginning."""
     jobs = [
         Job("10", status="completed"),
         Job("20", needs=["10"], status="running"),
@@ -274,7 +274,7 @@ def test_jobs_come_with_what_they_were():
 
 
 def test_a_circle_ends_the_run():
-    """Jobs that need each other never start, and the run does not wait for them."""
+    """Jobs that depend on each other never start, and the run does not wait for them."""
     board = Scheduler([Job("10", needs=["20"]), Job("20", needs=["10"]), Job("30", needs=["30"])], slots=1)
     assert board.decide(0.0).finished
 
@@ -287,7 +287,7 @@ def test_an_empty_run_is_over():
 @all_of("status", JOB.statuses)
 @all_of("to", [*JOB.statuses, "done"])
 def test_an_illegal_event_changes_nothing(status, to):
-    """From every status every event is taken or refused as the table says, and a refused one leaves the board alone."""
+    """From every status each event is accepted or refused as the table says, and a refused one changes nothing."""
     board = Scheduler([Job("10", status=status), Job("20", needs=["10"]), Job("30")], slots=2)
     before = (board.statuses(), board.blocked(), repr(board.decide(0.0)))
     if to in JOB.targets(status):
@@ -299,8 +299,8 @@ def test_an_illegal_event_changes_nothing(status, to):
     assert (board.statuses(), board.blocked(), repr(board.decide(0.0))) == before
 
 
-def test_nothing_starts_before_its_needs():
-    """A start of a job that waits for another is refused, and so is an answer to one that asks nothing."""
+def test_no_job_starts_before_its_dependencies():
+    """A start of a waiting job is refused, and so is an answer to one without a question."""
     board = Scheduler(chain("10", "20"), slots=2)
     with pytest.raises(IllegalStatusChange, match=r"job 20 waits for 10 \(waiting\)"):
         board.started("20")
@@ -321,7 +321,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("options", BAD.values(), ids=BAD)
-def test_a_bad_board_is_refused(options):
+def test_an_impossible_scheduler_is_refused(options):
     """What could never run is refused before it starts."""
     with pytest.raises(SowError) as refused:
         Scheduler(**{"jobs": [], **options})
@@ -329,7 +329,7 @@ def test_a_bad_board_is_refused(options):
 
 
 def play(needs: dict[str, list[str]], length: dict[str, float], *, slots: int, schedule: str = "ready") -> float:
-    """When a plan whose tasks only take time is over, by a clock that jumps from one end to the next."""
+    """Returns when a plan of given durations ends, with a clock that jumps from one end to the next."""
     rest = graph.chain_lengths(needs, length)
     wave = {task: number for number, level in enumerate(graph.waves(needs), 1) for task in level}
     jobs = [Job(task, needs=needs[task], rest=rest[task], wave=wave[task]) for task in needs]
@@ -346,15 +346,15 @@ def play(needs: dict[str, list[str]], length: dict[str, float], *, slots: int, s
 
 
 def test_a_mixed_plan_ends_at_its_lower_bound():
-    """A chain, long tasks and pairs keep all slots busy until the very end: not a moment is lost."""
+    """A chain, long tasks and pairs keep all slots busy until the end."""
     length = {str(task): 2.0 if 5 <= task < 12 else 1.0 for task in range(1, 26)}
     needs = {task: [str(int(task) - 1)] if int(task) in (2, 3, 4, *range(13, 26, 2)) else [] for task in length}
     bound = max(*graph.chain_lengths(needs, length).values(), sum(length.values()) / 8)
     assert play(needs, length, slots=8) == bound == 4.0
 
 
-def test_ready_beats_waves_by_what_the_graph_allows():
-    """Two chains, one with its long task first and one with it last: barriers cost a half more."""
+def test_ready_order_beats_waves():
+    """Two chains, one with its long task first and one with it last: barriers cost half as much again."""
     needs, length = {"1": [], "2": ["1"], "3": [], "4": ["3"]}, {"1": 3.0, "2": 1.0, "3": 1.0, "4": 3.0}
     assert play(needs, length, slots=8) == 4.0
     assert play(needs, length, slots=8, schedule="waves") == 6.0

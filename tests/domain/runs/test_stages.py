@@ -53,14 +53,14 @@ def handed_in(*proofs: Any, reviews: Any = (), **options: Any) -> Any:
 
 
 def decided(answer: str, iteration: int = 1) -> Any:
-    """A task that is at work again after an answer about a final check."""
+    """A task in progress after an answer about a final check."""
     asked = {"number": 1, "text": "final checks: it fails", "asked_at": NOW, "answered_at": NOW, "answered_by": "ada"}
     failed = proof(kind="final", passed=False, iteration=iteration)
     return task(status="in_progress", iteration=2, evidence=[failed], questions=[{**asked, "answer": answer}])
 
 
 def stage(given: Any, *, merged: bool | str = False, reviewers: int = 1, retries: int = 2, **options: Any) -> str:
-    """The next stage; `merged` is whether the record has the task's work, or another commit that it has instead."""
+    """Returns the next stage; `merged` tells whether the record has the task's work, or names another commit."""
     commit = merged if isinstance(merged, str) else WORK["commit"]
     existing = {("010", 2): commit} if merged else {("010", 9): commit, ("020", 2): commit}
     name, why = next_stage(given, merged=existing, reviewers=reviewers, retries=retries, **options)
@@ -226,12 +226,12 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("given", "options", "wanted"), TABLE.values(), ids=TABLE)
-def test_what_is_on_disk_says_what_comes_next(given, options, wanted):
-    """Each state that a run or its death can leave has its one next stage."""
+def test_each_state_has_one_next_stage(given, options, wanted):
+    """Each state that a run or a crash can leave has one next stage."""
     assert stage(given, **options) == wanted
 
 
-def test_every_stage_is_reached():
+def test_the_table_reaches_every_stage():
     """The table above leads to every stage that there is."""
     assert {wanted for _, _, wanted in TABLE.values()} == STAGES
 
@@ -248,7 +248,7 @@ ERROR = {"id": "1", "severity": "error", "text": "No test of an empty name.\nAdd
     ],
 )
 def test_red_has_its_reason(findings: Any, feedback: str, cause: str):
-    """A RED review is named with the first line of its first error or of its feedback (C16)."""
+    """The reason of a RED review is the first line of its first error or of its feedback (C16)."""
     red = handed_in(*BOTH, reviews=[opinion("RED", findings=findings)], review_feedback=feedback)
     options: Any = {"merged": {}, "reviewers": 1}
     assert next_stage(red, retries=2, **options) == ("send_back", f"the review is RED{cause}")
@@ -284,7 +284,7 @@ POSSIBLE = {
 
 @few_of("status", TASK.statuses, 4)
 def test_every_combination_has_one_stage(status):
-    """Whatever is recorded, a status leads to one of its own stages, and asking changes nothing."""
+    """Any combination of records leads to a stage of its status, and the question changes nothing."""
     works = [None, {**WORK, "iteration": 1}, WORK]
     for work, proofs, there, opinions, result, session, used in product(
         works, PROOFS, MERGES, OPINIONS, (None, "TIMEOUT", "RED"), (None, "s"), (0, 2)
@@ -309,8 +309,8 @@ def test_every_combination_has_one_stage(status):
         assert given == before
 
 
-def test_a_new_attempt_forgets_the_result_of_the_last():
-    """A time-out of an earlier attempt does not fail the next one."""
+def test_a_new_iteration_ignores_an_earlier_result():
+    """A time-out of an earlier iteration does not fail the next one."""
     for status, to in (("needs_review", "in_progress"), ("paused", "in_progress"), ("failed", "in_progress")):
         changed, _ = rules.move(at(status, result="TIMEOUT", retry_count=2), to, actor=LEAD, now=LATER)
         assert "result" not in changed
@@ -324,8 +324,8 @@ def test_failed_merges_are_counted_by_iteration():
     assert failed_merge_count(at(evidence=THERE)) == failed_merge_count(task()) == 0
 
 
-def test_an_integrator_comes_after_the_worker():
-    """The iteration after the second one that could not be merged is an integrator's."""
+def test_an_integrator_follows_the_worker():
+    """The iteration after the second failed merge is an integrator's."""
     first, second = (proof("git merge", kind="merge", passed=False, iteration=number) for number in (1, 2))
     assert not needs_integrator(task(iteration=2, evidence=[first]))
     assert needs_integrator(task(iteration=3, evidence=[first, second]))
@@ -334,7 +334,7 @@ def test_an_integrator_comes_after_the_worker():
 
 
 def test_a_list_is_run_as_a_whole():
-    """A list without all of its evidence of this iteration, this tree and this place is run from its beginning."""
+    """A list without all evidence of this iteration, tree and place runs from its beginning."""
     test, lint = CHECKS[1:]
     assert missing_checks(handed_in()) == [test, lint]
     assert missing_checks(handed_in(BOTH[0])) == [test, lint]
@@ -349,6 +349,6 @@ def test_a_list_is_run_as_a_whole():
 
 
 def test_a_waived_command_is_left_out():
-    """A command that a person waived is not missing, and the rest of the list is run without it."""
+    """A command that a person waived is not missing, and the rest of the list runs."""
     waiver = {"command": "make test", "by": "human", "at": NOW}
     assert missing_checks(handed_in(*BOTH, waivers=[waiver])) == [CHECKS[2]]

@@ -52,18 +52,18 @@ ORDINARY = [
 
 
 @all_of("path", OBEYED)
-def test_files_that_are_obeyed(path: str) -> None:
-    """What a CLI reads and obeys is seen, wherever it lies and however it is spelt."""
+def test_instruction_files_are_recognised(path: str) -> None:
+    """A file that a CLI obeys is found in any folder and spelling."""
     assert is_agent_file(path)
 
 
 @all_of("path", ORDINARY)
-def test_files_that_are_ordinary(path: str) -> None:
-    """A name that only looks like one of them is ordinary work."""
+def test_ordinary_files_are_not_instructions(path: str) -> None:
+    """A similar name is ordinary work."""
     assert not is_agent_file(path)
 
 
 def test_the_table_is_in_small_letters() -> None:
-    """Names are compared in small letters, so the table has no others, and none twice."""
+    """Names are compared in small letters, so the table has no others, and no duplicates."""
     assert [name for name in (*NAMES, *PATHS) if name != name.lower()] == []
     assert len(set(NAMES)) == len(NAMES)

@@ -33,25 +33,25 @@ BAD += ("/a", "a/", "a//b", "a.", "@", "@{-1}", "a@{1}", "HEAD", "a\nb", "a\x7fb
 
 
 def git_takes(name: str) -> bool:
-    """What git says; `--branch` also reads `@{-1}` as the branch before, which is no name."""
+    """Returns git's answer; `--branch` also reads `@{-1}` as the previous branch, which is no name."""
     result = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, text=True, cwd="/")
     return result.returncode == 0 and result.stdout == f"{name}\n"
 
 
 @all_of("name", GOOD)
 def test_good_names(name: str):
-    """These are names of branches, to us and to git."""
+    """sow and git both accept these names."""
     assert is_branch_name(name)
     assert git_takes(name)
 
 
 @all_of("name", BAD)
 def test_bad_names(name: str):
-    """These are none."""
+    """sow and git both refuse these names."""
     assert not is_branch_name(name)
 
 
 @given(st.text("ab./-@{}~^:?*[\\\t \x7f", max_size=8))
-def test_what_we_take_git_takes(name: str):
+def test_every_accepted_name_is_one_for_git(name: str):
     """Whatever we take for a name is one to git as well."""
     assert not is_branch_name(name) or git_takes(name)

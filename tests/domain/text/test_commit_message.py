@@ -19,13 +19,13 @@ from sow.domain.text.commit_message import LONGEST, message, subject
     ],
 )
 def test_a_subject_is_one_short_line(name: str, wanted: str) -> None:
-    """A name that is too long is cut at a word, and only a single long word in the middle."""
+    """A long name is cut at a word, and only a single long word in the middle."""
     assert subject(name) == wanted
     assert len(subject(name)) <= LONGEST
 
 
-def test_a_message_says_what_was_asked_for() -> None:
-    """The first paragraph of the description is the body, in short lines, without headings and lists."""
+def test_a_message_describes_the_task() -> None:
+    """The body is the first paragraph of the description, in short lines, without headings and lists."""
     text = f"# Title\n\n- a list\n\n{'many words ' * 20}\n\nAnother paragraph."
     lines = message(task(name="Add it", iteration=2), text).split("\n")
     assert lines[0] == "Add it"

@@ -32,11 +32,11 @@ FILES = {"src/a.py", "tests/test_a.py", "web/app.ts", "main.go", "src/main.rs", 
     ],
 )
 def test_the_forms_of_common_programs(log: str, found: list[tuple[str, int]]) -> None:
-    """A file of the repository counts in every usual form; installed packages, other files and no lines do not."""
+    """A file of the repository counts in every usual form; installed packages and other files do not."""
     assert places(log, FILES) == found
 
 
-def test_a_long_log_is_bounded() -> None:
-    """However many lines a log names, and however long it is, some of them are enough."""
+def test_a_long_log_gives_a_limited_number() -> None:
+    """A very long log with many lines gives a limited number of places."""
     log = "\n".join(f"src/a.py:{number}: error " + "x" * 5000 + " a.py:1" for number in range(1, 5000))
     assert places(log, FILES) == [("src/a.py", number) for number in range(1, 51)]

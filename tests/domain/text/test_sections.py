@@ -27,7 +27,7 @@ b
 
 
 def test_a_section_reaches_to_the_next_of_its_level():
-    """A heading holds all text and deeper headings below it; code, quotations and hashtags are no headings."""
+    """A heading owns all text and deeper headings below it; code, quotations and hashtags are no headings."""
     result = sections(TEXT, first_line=10)
     assert [(finding.title, finding.level, finding.line) for finding in result] == [
         ("Title", 1, 10), ("Input Requirements", 2, 12), ("More", 3, 14), ("Output", 2, 16), ("", 2, 24),
@@ -36,15 +36,15 @@ def test_a_section_reaches_to_the_next_of_its_level():
     assert result[2].text == "b"
 
 
-def test_a_section_of_headings_says_nothing():
-    """Only words below a heading count; other headings are no words."""
+def test_a_section_of_headings_is_empty():
+    """Only words below a heading count, not other headings."""
     first, second, third = sections("# A\n## B\n## C\n- x\n")
     assert [has_text(item) for item in (first, second, third)] == [True, False, True]
     assert not has_text(sections("# A\n---\n## B\n")[0])
 
 
 def test_a_title_is_found_by_its_words():
-    """Words are found by how they begin, in any case, and all words of one set must be there."""
+    """Words match by their beginning, in any case, and all words of one set must be present."""
     result = sections("## Completion-drive notes\n## SUCCESS criterion\n## Drive\n")
     assert [text.title for text in with_title_words(result, (("completion", "drive"),))] == ["Completion-drive notes"]
     assert [text.title for text in with_title_words(result, (("success",), ("criteri",)))] == ["SUCCESS criterion"]
@@ -52,7 +52,7 @@ def test_a_title_is_found_by_its_words():
 
 @given(st.lists(st.sampled_from(["# a", "## b", "###### c", "####### d", "```", "> x", "", "text", "#"]), max_size=20))
 def test_every_line_below_a_heading_is_in_its_section(lines):
-    """No text is a crash, lines are those of the text, and sections come in their order."""
+    """Any text is read without an error, and sections come in order with the text's own lines."""
     result = sections("\n".join(lines))
     assert [finding.line for finding in result] == sorted(finding.line for finding in result)
     for finding in result:

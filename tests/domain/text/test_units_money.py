@@ -17,6 +17,6 @@ from sow.domain.text.units import dollars
         (1200.5, "$1,200.50"),
     ],
 )
-def test_an_amount_in_words(amount: float, words: str) -> None:
-    """Small amounts have four digits, larger ones two, and only nothing is shown as nothing."""
+def test_an_amount_as_text(amount: float, words: str) -> None:
+    """Small amounts have four digits, larger ones two, and only zero is shown as zero."""
     assert dollars(amount) == words

@@ -16,13 +16,13 @@ def test_a_budget_is_a_number_of_tokens(value: str, tokens: int) -> None:
 
 
 @all_of("value", ["", "k", "0", "0k", "8K", "8kk", "-1", "1.5k", "٣", "12345678", " 8k"])
-def test_anything_else_is_refused(value: str) -> None:
-    """What is no such number is named in the error."""
+def test_an_invalid_budget_is_refused(value: str) -> None:
+    """The error has the invalid text."""
     with pytest.raises(SowError, match="is not a number of tokens"):
         units.parse_tokens(value, "--budget")
 
 
 @pytest.mark.parametrize(("bytes_", "shown"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (2_500_000, "2.5 MB")])
-def test_bytes_are_shown_short(bytes_: int, shown: str) -> None:
+def test_bytes_as_text(bytes_: int, shown: str) -> None:
     """People see a few letters."""
     assert units.format_bytes(bytes_) == shown

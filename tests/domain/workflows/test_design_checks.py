@@ -1,4 +1,4 @@
-"""The checks of a design: each mistake is found by its rule, with its place and a hint."""
+"""The checks of a design: each mistake is found by its rule, with its line and a hint."""
 
 from __future__ import annotations
 
@@ -93,22 +93,22 @@ def at(complaints: list[str]) -> list[str]:
     return sorted(complaint.replace(f"{FILE}:", "").replace(FILE, "0") for complaint in complaints)
 
 
-def test_nothing_is_wrong_with_a_good_design():
+def test_a_good_design_has_no_finding():
     """A design that has all it needs gets no complaint, and no warning either."""
     assert findings(plan()) == []
 
 
 @all_of("name", MISTAKES)
-def test_each_mistake_is_found_at_its_place(name):
-    """Each mistake is found by its rule at its line and makes no other error there; every complaint says what to do."""
+def test_each_mistake_is_found(name):
+    """Each mistake is found by its rule at its line and causes no other error; every finding has a hint."""
     old, new, expected = MISTAKES[name]
     result = findings(plan((old, new)))
     assert at([place for place in places(result) if place.startswith(FILE)]) == sorted(expected.split(", "))
     assert all(finding.hint and finding.text.isprintable() for finding in result)
 
 
-def test_files_that_go_round_in_a_circle_are_found():
-    """Two agents that read each other's files are told so, whatever their dependencies say."""
+def test_a_circle_of_files_is_found():
+    """Two agents that read each other's files are an error, whatever their dependencies say."""
     edits = (
         ("    outputs: [task_output/schema.sql]", "    inputs: [src/api.py]\n    outputs: [task_output/schema.sql]"),
     )
@@ -117,8 +117,8 @@ def test_files_that_go_round_in_a_circle_are_found():
     assert "input-not-dependency" in {finding.rule for finding in result}
 
 
-def test_one_file_of_two_agents_at_once_is_found():
-    """Two agents that may work at once do not write one file; one after the other they may."""
+def test_one_file_of_two_parallel_agents_is_found():
+    """Two agents that may work in parallel must not write one file; in sequence they may."""
     both = ("outputs: [src/pages.js]", "outputs: [src/pages.js, src/api.py]")
     assert "output-shared" not in {finding.rule for finding in findings(plan(both))}
     beside = (
@@ -130,8 +130,8 @@ def test_one_file_of_two_agents_at_once_is_found():
     assert "src/api.py" in shared.text
 
 
-def test_a_folder_holds_its_files():
-    """An input below a folder that is written is written, and so is a folder of which a file is written."""
+def test_a_folder_and_its_files_match():
+    """An input below a written folder is written, and so is a folder with a written file."""
     folder = ("outputs: [task_output/schema.sql]", "outputs: [task_output/sql/]")
     below = (
         "agents/database_agent/task_output/schema.sql",
@@ -147,14 +147,14 @@ def test_a_folder_holds_its_files():
     assert places(findings(plan(whole), messages)) == []
 
 
-def test_inputs_of_the_repository_are_named_for_the_caller():
-    """What nobody writes must be there already, and who knows the repository is told what to look for."""
+def test_inputs_of_the_repository_are_returned():
+    """An input that no agent writes must exist; the caller gets the list."""
     assert file_checks.repository_inputs(plan()) == ["docs/api.md"]
     assert findings(plan(), existing=None) == []
 
 
-def test_a_missing_agent_type_is_named_with_its_specification():
-    """A type that the plan specifies is said to be missing until it exists; one without a prompt is not specified."""
+def test_a_missing_agent_type_is_reported_with_its_specification():
+    """A specified type is missing until it exists; one without a prompt is not specified."""
     expected = ("agent: implementer", "agent: database-specialist")
     spec = "required_agents:\n  - name: database-specialist\n    description: Designs tables\n    prompt: You design.\n"
     (missing,) = findings(plan(expected, ("groups:\n", f"{spec}groups:\n")))
@@ -166,7 +166,7 @@ def test_a_missing_agent_type_is_named_with_its_specification():
 
 
 def test_an_architect_on_call_needs_no_place_in_the_order():
-    """A solution architect that works when asked is in no group and has no outputs yet; a second one is refused."""
+    """A solution architect on call is in no group and has no outputs; a second one is refused."""
     assert findings(plan(("verifiers:\n", ARCHITECT))) == []
     second = ARCHITECT.replace("architect_agent", "other_agent").replace("decide_1", "other_1")
     twice = plan(("verifiers:\n", ARCHITECT), ("verifiers:\n", second))
@@ -188,7 +188,7 @@ WITHOUT = {
 
 @all_of("name", WITHOUT)
 def test_incomplete_instructions_are_found(name):
-    """Instructions without a section, without a file of the plan, or without a word are refused, at their own file."""
+    """Instructions without a section, a file of the plan, or any text are an error with their path."""
     taken, rule = WITHOUT[name]
     good = INSTRUCTIONS["api_agent"] or ""
     text = taken if taken is None or not taken.strip() else good.replace(taken, "")
@@ -196,8 +196,8 @@ def test_incomplete_instructions_are_found(name):
     assert (complaint.file, complaint.rule) == ("agents/api_agent/agent_instructions.md", rule)
 
 
-def test_a_file_of_a_folder_that_the_plan_does_not_give_is_found():
-    """Instructions that name a file of another folder which is no input of the plan are refused at that line."""
+def test_instructions_with_an_unplanned_file_are_found():
+    """A file of another folder that is no input of the plan is an error at that line."""
     good = INSTRUCTIONS["frontend_agent"] or ""
     wrong = good.replace("- agents/api", "- `agents/database_agent/task_output/schema.sql`.\n- agents/api")
     (complaint,) = findings(plan(), {"frontend_agent": wrong})
@@ -214,8 +214,8 @@ def test_an_agent_without_inputs_needs_no_section_on_them():
     assert findings(plan(), {"database_agent": without}) == []
 
 
-def test_what_is_only_doubtful_is_a_warning():
-    """A criterion that nobody can measure, an idle verifier, and a file without a format are said and stop nothing."""
+def test_doubtful_parts_are_warnings():
+    """A criterion without a measure, an idle verifier, and a file without a format are warnings."""
     edits = (
         ("tests/test_api.py passes", "works well"),
         ("[src/pages.js]", "[src/pages]"),
@@ -232,7 +232,7 @@ def test_what_is_only_doubtful_is_a_warning():
 
 
 @pytest.mark.parametrize("ident", ["a_172753", "create_user_table_1727539200", "a_b_1_999999999999", "__172753"])
-def test_a_task_id_is_a_slug_and_a_time(ident):
+def test_a_valid_task_id(ident):
     """{slug}_{unix_epoch_timestamp} is a task id."""
     assert is_task_id(ident)
 
@@ -240,14 +240,14 @@ def test_a_task_id_is_a_slug_and_a_time(ident):
 @all_of("ident", ["", "1727539200", "_1727539200", "a_12345", "a_1234567890123", "A_1727539200",
                                    "a-b_1727539200", "a_17275392OO", "a_²727539200", "ä_1727539200", "a 1727539200",
                                    "a" * 115 + "_172753"])  # fmt: skip
-def test_other_texts_are_no_task_id(ident):
+def test_an_invalid_task_id(ident):
     """Anything else is none."""
     assert not is_task_id(ident)
 
 
 @given(st.text(alphabet=string.ascii_lowercase + "/._", max_size=40))
-def test_paths_are_compared_in_one_form(path):
-    """A path in its plain form stays as it is, and an output is named from its own folder."""
+def test_paths_are_normalised(path):
+    """A normal path stays as it is, and an output is relative to its own folder."""
     assert normalized_path(normalized_path(path)) == normalized_path(path)
     assert own_path("a", own_path("a", path)) == own_path("a", path)
 
@@ -257,7 +257,7 @@ NAMES = ["a", "b", "c", "d"]
 
 @st.composite
 def crews(draw):
-    """A plan of four agents with any dependencies, groups and files."""
+    """Generates a plan of four agents with any dependencies, groups and files."""
     some = st.lists(st.sampled_from([*NAMES, "nobody"]), max_size=3)
     paths = st.lists(
         st.sampled_from(["x.md", "task_output/y.md", "agents/a/task_output/y.md", "src", "src/z.py"]), max_size=3
@@ -275,8 +275,8 @@ def crews(draw):
 
 
 @given(crews())
-def test_a_crew_without_complaints_about_its_order_can_be_worked_through(crew):
-    """Where no rule about order complains, everybody can start after those that it waits for."""
+def test_a_crew_without_findings_about_its_order_can_finish(crew):
+    """Without a finding about the order, every agent can start after its dependencies."""
     rules = {finding.rule for finding in crew_checks_of(crew)}
     if not any(rule.startswith(("dependency", "group")) for rule in rules):
         needs, done = crew.waits_for(), set()
@@ -290,8 +290,8 @@ def crew_checks_of(crew: WorkflowPlan):
 
 
 @given(crews())
-def test_an_input_without_complaint_has_a_writer_before_its_reader(crew):
-    """Where no rule about files complains, each file of another agent is written by somebody that comes before."""
+def test_an_input_without_findings_is_written_before_it_is_read(crew):
+    """Without a finding about files, each file of another agent is written by an earlier one."""
     if any(finding.rule.startswith(("input", "output-foreign", "dependency")) for finding in crew_checks_of(crew)):
         return
     for member in crew.members:

@@ -26,7 +26,7 @@ def said(*decisions, nonce=NONCE, **options):
 
 
 def test_one_decision_for_each_note_is_a_ruling():
-    """Routes, questions and resolutions are taken as they are, whatever stands around the block."""
+    """Routes, questions and resolutions are read from the block, whatever text is around it."""
     for text in (said(ANSWER, TO_USER), f"I looked.\n\n```json\n{said(ANSWER, TO_USER)}\n```\nDone."):
         ruling = escalation.parse(text, NONCE, NOTES)
         assert ruling.doubt == ""
@@ -64,8 +64,8 @@ DOUBTFUL = {
 
 
 @all_of("name", DOUBTFUL)
-def test_what_leaves_a_doubt_decides_nothing(name):
-    """An answer that is not exactly right has no decision at all, and says why."""
+def test_a_doubtful_answer_decides_nothing(name):
+    """An answer that is not exactly right has no decision, and the reason is given."""
     ruling = escalation.parse(DOUBTFUL[name], NONCE, NOTES)
     assert (ruling.decisions, bool(ruling.doubt)) == ([], True)
 
@@ -79,20 +79,20 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_any_json_is_a_ruling_or_a_doubt(value):
-    """No answer is a crash, and none decides on a note that nobody asked about."""
+    """No answer is a crash, and none decides on a note that was not asked about."""
     ruling = escalation.parse(json.dumps({"nonce": NONCE, "decisions": value}), NONCE, NOTES)
     assert {decision.note for decision in ruling.decisions} in (set(), set(NOTES))
     assert bool(ruling.doubt) != bool(ruling.decisions)
 
 
-def test_without_notes_there_is_nothing_to_decide():
-    """An empty list of decisions fits an empty list of notes, and no other."""
+def test_without_notes_there_is_no_decision():
+    """An empty list of decisions fits only an empty list of notes."""
     assert escalation.parse(said(), NONCE, []).doubt == ""
     assert "note_001" in escalation.parse(said(), NONCE, NOTES).doubt
 
 
 def test_an_analysis_of_a_loop_is_a_text():
-    """The architect's word on a loop is read as strictly."""
+    """The architect's answer about a loop is read as strictly."""
     good = json.dumps({"nonce": NONCE, "analysis": "The two agents wait for each other."})
     assert escalation.parse_analysis(good, NONCE).analysis == "The two agents wait for each other."
     for bad in ("", "They wait.", json.dumps({"nonce": NONCE}), json.dumps({"nonce": NONCE, "analysis": [1]})):
@@ -118,8 +118,8 @@ def answered(text="Is email unique?", number=1, **options):
     return an_entry(text, number, resolution="Yes", resolved_at=AT, **options)
 
 
-def test_first_come_is_first_served():
-    """Blocked members are served by their last update, those of one second in the order of the plan."""
+def test_blocked_members_are_served_in_order():
+    """Blocked members are sorted by their last update, then by the order of the plan."""
     crew = {
         "d": a_member(last_update="2026-01-31T09:00:02Z"), "b": a_member(last_update="2026-01-31T09:00:01Z"),
         "c": a_member("working", "2026-01-31T08:00:00Z"), "a": a_member(last_update="2026-01-31T09:00:01Z"),
@@ -128,12 +128,12 @@ def test_first_come_is_first_served():
 
 
 def test_a_question_is_the_same_under_another_number():
-    """What stands as answered is the question itself: neither the numbers of notes nor why it was asked count."""
+    """A saved answer matches the question's text, without the numbers of notes and the reason."""
     asked = f"note_001: Is it unique?\nnote_012: note: which?\n{escalation.UNREADABLE}no JSON)"
     assert escalation.without_note_numbers(asked) == "Is it unique?\nnote: which?"
 
 
-def test_the_third_time_is_a_loop():
+def test_a_third_question_is_a_loop():
     """A question that was answered twice on this task and is asked again is a loop; wording and case do not count."""
     again = a_note("is  EMAIL unique", 3)
     history = [answered(number=1)]
@@ -160,14 +160,14 @@ def test_the_same_question_in_other_words_is_a_loop(text: str, loops: bool):
     assert escalation.repeated_notes(history, TASK, [a_note(text, 3)]) == (["note_003"] if loops else [])
 
 
-def test_notes_of_one_time_are_no_loop():
-    """Three like questions that are escalated together were never answered, so they are not a loop."""
+def test_parallel_questions_are_no_loop():
+    """Three similar questions that are escalated together were never answered, so they are not a loop."""
     notes = [a_note(number=number) for number in (1, 2, 3)]
     assert escalation.repeated_notes([an_entry(number=number) for number in (1, 2, 3)], TASK, notes) == []
 
 
-def test_the_history_is_told_in_its_order():
-    """Every question on a task is there with its answer, each on one line."""
+def test_the_history_is_in_order():
+    """Every question on a task is listed with its answer, each on one line."""
     messages = escalation.history_text([answered("A\nb?"), an_entry("C?", 2), answered(task_id="x_172753")], TASK)
     assert messages == f"- {AT} note_001: A b? → Yes\n- {AT} note_002: C? → no answer yet"
 
@@ -210,8 +210,8 @@ STEP = {
 
 
 @all_of("name", STEP)
-def test_the_next_step_is_read_from_what_is_on_disk(name):
-    """State, notes, history and the solution architect's state say what escalated notes need next."""
+def test_the_next_step_follows_from_the_state(name):
+    """State, notes, history and the solution architect's state give the next step of escalated notes."""
     (more, notes, history, architect), expected = STEP[name]
     step = next_step("api_agent", a_member(**more), notes, history, architect)
     assert (step.kind, step.notes) == expected
@@ -234,7 +234,7 @@ ENTRIES = st.builds(any_entry, st.integers(1, 3), WAYS, st.booleans())
     st.fixed_dictionaries({}, optional={"pending_answer": st.just("yes"), "question": st.just({"number": 1})}),
 )
 def test_every_escalated_note_has_a_next_step(statuses, history, architect, more):
-    """Whatever is on disk, there is a step for escalated notes and for no others, and waiting is for somebody."""
+    """For any state, escalated notes have a step and other notes none, and a waiting step names its holder."""
     notes = [a_note(number=number, status=status) for number, status in enumerate(statuses, 1)]
     step = next_step("api_agent", a_member(**more), notes, history, architect)
     waiting = {note["note_id"] for note in notes if note["status"] == "escalated"}

@@ -24,8 +24,8 @@ PATHS = {
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_the_protocol_can_be_walked(path):
-    """Every way that the orchestration protocol describes is a walk through the table."""
+def test_the_protocol_is_in_the_table(path):
+    """Every sequence of the orchestration protocol follows the table."""
     for source, to in zip(PATHS[path], PATHS[path][1:], strict=False):
         assert WORKFLOW_AGENT.move("api_agent", source, to)
 
@@ -37,22 +37,22 @@ def test_any_running_status_may_fail(status):
 
 
 def test_only_a_running_agent_fails():
-    """An agent that has not begun or has ended cannot fail."""
+    """An agent that is pending or has ended cannot fail."""
     assert {source for source, to in WORKFLOW_AGENT.moves if to == "failed"} == set(RUNNING)
 
 
-def test_nothing_leaves_session_complete():
+def test_session_complete_is_final():
     """An archived session stays what it is."""
     assert WORKFLOW_AGENT.targets("session_complete") == ()
 
 
-def test_the_only_way_out_of_failed_is_back_to_work():
+def test_a_failed_agent_can_only_return_to_work():
     """A failed agent is sent back to working, or stays failed."""
     assert WORKFLOW_AGENT.targets("failed") == ("working",)
 
 
 def test_verification_comes_after_the_review_of_notes():
-    """Nobody reaches verification but through the completion-drive review."""
+    """The only way to verification is through the completion-drive review."""
     assert {source for source, to in WORKFLOW_AGENT.moves if to == "ready_for_verification"} == {
         "completion_drive_review"
     }

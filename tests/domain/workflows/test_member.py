@@ -1,4 +1,4 @@
-"""A member of a crew: its own moves, the run's moves, and states that no history can reach."""
+"""A member of a crew: its own moves, the run's moves, and unreachable states."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def a_result(result="passed", verifier="api_verifier"):
     return {"result": result, "verifier": verifier, **made}
 
 
-def test_a_new_member_is_as_the_plan_says():
-    """It is pending, of the plan's task, with the plan's verifier and dependencies, and has never been updated."""
+def test_a_new_member_follows_the_plan():
+    """It is pending, with the plan's task, verifier and dependencies, and without an update."""
     state = member.new(PLANNED, agent="implementer")
     assert (state["status"], state["task_id"], state["verifier"]) == ("pending", "api_1727539200", "api_verifier")
     assert (state["dependencies"], state["iteration"], state["last_update"]) == (["database_agent"], 1, None)
 
 
 @all_of("status", [*WORKFLOW_AGENT.statuses, "missing"])
-def test_a_member_starts_when_all_that_it_needs_is_verified(status):
-    """It starts behind verified and ended agents only."""
+def test_a_member_starts_when_its_dependencies_are_verified(status):
+    """It starts only after verified or ended agents."""
     statuses = {"database_agent": status} if status != "missing" else {}
     if status in ("verified", "session_complete"):
         started = member.start("api_agent", a_member(), needed=["database_agent"], statuses=statuses, now=NOW)
@@ -59,8 +59,8 @@ def test_a_member_starts_when_all_that_it_needs_is_verified(status):
 @all_of("to", WORKFLOW_AGENT.statuses)
 @all_of("status", WORKFLOW_AGENT.statuses)
 @all_of("notes", ["", "open", "escalated", "resolved"])
-def test_a_doer_makes_its_own_moves_only(status, to, notes):
-    """Of all pairs a doer moves by five, handed in with no unresolved note, blocked with an escalated one."""
+def test_a_member_makes_only_its_own_moves(status, to, notes):
+    """Of all moves a member makes five; it hands in without unresolved notes and blocks with an escalated one."""
     given_notes = [a_note(notes)] if notes else []
     own = {
         ("working", "completion_drive_review"), ("working", "blocked"), ("completion_drive_review", "blocked"),
@@ -77,8 +77,8 @@ def test_a_doer_makes_its_own_moves_only(status, to, notes):
 
 
 @all_of("status", WORKFLOW_AGENT.statuses)
-def test_only_what_is_handed_in_is_judged(status):
-    """A result moves a member that is ready for verification, and raises for every other."""
+def test_only_handed_in_work_is_verified(status):
+    """A result moves a member that is ready for verification, and is an error for every other."""
     if status == "ready_for_verification":
         assert member.after_verification("a", a_member(status), a_result(), notes=[], now=NOW)["status"] == "verified"
         failed = member.after_verification(
@@ -91,8 +91,8 @@ def test_only_what_is_handed_in_is_judged(status):
             member.after_verification("a", a_member(status), a_result(), notes=[], now=NOW)
 
 
-def test_nobody_is_verified_with_an_unresolved_note_or_by_itself():
-    """The gate holds at the verifier too, and a result of the member's own is none."""
+def test_an_unresolved_note_blocks_verification():
+    """An unresolved note blocks a pass, and a result by the member itself is refused."""
     ready = a_member("ready_for_verification")
     with pytest.raises(IllegalStatusChange, match="note_001"):
         member.after_verification("api_agent", ready, a_result(), notes=[a_note()], now=NOW)
@@ -100,7 +100,7 @@ def test_nobody_is_verified_with_an_unresolved_note_or_by_itself():
         member.after_verification("api_agent", ready, a_result(verifier="api_agent"), notes=[], now=NOW)
 
 
-def test_the_third_bad_end_is_a_failure():
+def test_the_third_crash_is_a_failure():
     """After the third crash the member has failed; an answer resets the count."""
     state = a_member("working")
     for tries in (1, 2):
@@ -114,8 +114,8 @@ def test_the_third_bad_end_is_a_failure():
     assert "question" not in again
 
 
-def test_an_answer_does_what_its_question_was_about():
-    """After the last verification the count starts anew; escalated notes go to the architect and keep their place."""
+def test_an_answer_continues_its_question():
+    """After the last verification the count starts again; escalated notes go to the architect in their order."""
     spent = member.ask(a_member("working", rounds=5), "?", number=1, kind="rounds", now=NOW)
     assert member.after_answer("a", spent, "go on", now=LATER)["rounds"] == 0
     mute = member.ask(a_member("ready_for_verification", verifier_tries=3), "?", number=1, kind="verifier", now=NOW)
@@ -128,7 +128,7 @@ def test_an_answer_does_what_its_question_was_about():
 
 
 def test_a_second_question_joins_the_first():
-    """One number has both texts, and the same text is there once."""
+    """One number has both texts, and the same text only once."""
     one = member.ask(a_member("blocked"), "Is it unique?", number=1, kind="user", now=NOW)
     two = member.ask(one, "Which hash?", number=2, kind="user", now=LATER)
     assert member.ask(two, "Which hash?", number=3, kind="user", now=LATER) == two
@@ -136,7 +136,7 @@ def test_a_second_question_joins_the_first():
 
 
 def test_blocked_ends_with_the_last_answer():
-    """A blocked member continues when no note waits any more, and the person's answer is used up."""
+    """A blocked member continues when no note waits, and the person's answer is used up."""
     blocked = a_member("blocked", pending_answer="yes")
     with pytest.raises(IllegalStatusChange, match="note_001"):
         member.unblock("a", blocked, notes=[a_note("escalated")], now=LATER)
@@ -147,7 +147,7 @@ def test_blocked_ends_with_the_last_answer():
 
 
 class History:
-    """One member with its notes, and all that ever happened to it by legal acts."""
+    """One member with its notes, and all legal moves in any order."""
 
     def __init__(self):
         self.state = a_member()
@@ -211,8 +211,8 @@ ACTS = st.one_of(
 
 @settings(max_examples=300)
 @given(st.lists(ACTS, max_size=40))
-def test_no_history_of_legal_acts_reaches_what_was_not_earned(acts):
-    """Whatever is tried: verified needs a verifier's pass, work needs verified dependencies, the end no open note."""
+def test_no_history_skips_a_condition(acts):
+    """Verified needs a verifier's pass, work needs verified dependencies, the end needs resolved notes."""
     history = History()
     if acts[:1] != [("start",)]:
         history.verify_upstream()
@@ -234,8 +234,8 @@ def test_no_history_of_legal_acts_reaches_what_was_not_earned(acts):
         assert (stage == "done") == (status in ("verified", "session_complete"))
 
 
-def test_the_usual_way_ends_well():
-    """Started, noted, escalated, answered, refused once and then passed, a member comes to its end."""
+def test_a_normal_history_ends_well():
+    """Started, noted, escalated, answered, refused once and then passed, a member is completed."""
     history = History()
     stages = []
     for act, *rest in [

@@ -58,15 +58,15 @@ STAGES = {
 
 
 @all_of("name", STAGES)
-def test_the_stage_is_read_from_what_is_on_disk(name):
-    """Status, notes, counts and questions say what is next, each with a reason."""
+def test_the_stage_follows_from_the_state(name):
+    """Status, notes, counts and questions give the next stage, with a reason."""
     (status, more, notes, given), expected = STAGES[name]
     messages = [a_note(note, number) for number, note in enumerate(notes, 1)]
     stage, reason = next_stage(a_member(status, **more), messages, **given)
     assert (stage, bool(reason)) == (expected, True)
 
 
-def test_a_person_is_asked_about_what_happened():
+def test_the_kind_of_a_question_follows_from_the_counts():
     """The kind of a question is told by the counts."""
     assert question_kind(a_member("failed")) == "failed"
     assert question_kind(a_member("working", tries=MAX_FAILED_TURNS)) == "failed"
@@ -88,8 +88,8 @@ ENDS = {
 
 
 @all_of("name", ENDS)
-def test_the_end_of_a_turn_earns_what_the_work_shows(name):
-    """A turn that ends without a status is blocked, handed in, or reminded of what is left."""
+def test_the_end_of_a_turn_sets_a_status(name):
+    """A turn that ends without a status is blocked, handed in, or reminded of what is missing."""
     (status, notes, missing, worked), expected = ENDS[name]
     messages = [a_note(note, number) for number, note in enumerate(notes, 1)]
     earned, reason = status_after_turn(a_member(status), messages, missing=missing, worked=worked)
