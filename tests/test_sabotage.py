@@ -315,7 +315,7 @@ SABOTAGES = {
         "plans/markdown/reader.py",
         "    if page.unclosed:\n",
         "    if page.unclosed and not rest:\n",
-        "plans/test_fixtures.py::test_a_plan_reads_as_the_table_says[fences and comments are text]",
+        "plans/test_fixtures.py::test_a_plan_is_read_as_the_table_says[fences and comments are text]",
     ),
     "a knot hides the one before it": Sabotage(
         "domain/plans/graph.py",
@@ -339,7 +339,7 @@ SABOTAGES = {
         "knowledge/tree_listing.py",
         "            if not parts:\n                raise _outside_error(path, target)\n            parts.pop()\n",
         "            parts = parts[:-1]\n",
-        "knowledge/test_fetcher.py::test_a_link_that_leads_out_of_the_folder",
+        "knowledge/test_fetcher.py::test_a_link_out_of_the_folder_is_refused",
     ),
     "filters of a clone are run": Sabotage(
         "knowledge/fetcher.py",

@@ -1,4 +1,4 @@
-"""One task among documents that a test writes, and the documents chosen for it."""
+"""One task among documents of a test, and the documents chosen for it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def library_of(root: Path, *, linked: tuple[str, ...] = ()) -> Library:
 def chosen(
     root: Path, name: str, description: str = "", *, budget: int = 8000, repository: tuple[str, ...] = (), **fields: Any
 ) -> ChosenDocuments:
-    """The choice for a task with this name and text."""
+    """Returns the choice for a task with this name and text."""
     library = library_of(root)
     index = TextIndex(home_at(root), library.documents)
     return choose(task_of(1, {"name": name, **fields}), description, library.documents, index, budget, repository)
 
 
 def to_read(choice: ChosenDocuments) -> list[Chosen]:
-    """The documents that the worker should read, without those that may fit."""
+    """Returns the documents that the worker should read, without the possible ones."""
     return [item for item in choice.chosen if not item["reason"].startswith(MAY_FIT)]
 
 
@@ -51,6 +51,6 @@ def only(choice: ChosenDocuments) -> Chosen:
 
 
 def put(root: Path, **knowledge: str) -> None:
-    """Documents of the repository besides a few that are about something else."""
+    """Writes documents of the repository besides a few about other subjects."""
     shelve(root, {"knowledge": FILLER})
     write(root / ".sow" / "knowledge", {name.replace("__", "/") + ".md": text for name, text in knowledge.items()})

@@ -17,6 +17,6 @@ def remote(tmp_path: Path, environment: dict[str, str]) -> Remote:
 
 @pytest.fixture
 def init_repo(bare_repo: Repo) -> Repo:
-    """A repository in which `sow init` has been."""
+    """A repository after `sow init`."""
     bare_repo.ok("init")
     return bare_repo

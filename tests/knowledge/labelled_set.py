@@ -31,7 +31,7 @@ SOURCE = "https://git.example.org/shop.git"
 
 
 class Outcome(NamedTuple):
-    """What was chosen for one task, and what should have been."""
+    """The choice for one task, and the wanted choice."""
 
     name: str
     chosen: set[str]
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 def shelve(root: Path, library: dict[str, Any], hints: dict[str, str] | None = None) -> None:
-    """Write a library below the .sow folder of a repository, as `sow sinks install` and `sow repos add` would.
+    """Writes a library below the .sow folder of a repository, as `sow sinks install` and `sow repos add` would.
 
     The hints say when each document is needed: those of sinks are in the index, others in the document itself.
     """
@@ -69,7 +69,7 @@ def _with_hint(text: str, hint: str | None) -> str:
 
 
 def load(name: str) -> tuple[dict[str, Any], dict[str, str], list[dict[str, Any]]]:
-    """Return the library of a set, its hints if there are any, and its tasks."""
+    """Returns the library of a set, its hints if there are any, and its tasks."""
     library, hints, tasks = (SETS / f"{name}_{part}.yaml" for part in ("library", "hints", "tasks"))
     known_hints = yaml.safe_load(hints.read_text()) if hints.is_file() else {}
     return yaml.safe_load(library.read_text()), known_hints, yaml.safe_load(tasks.read_text())
@@ -83,18 +83,18 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 def home_at(root: Path) -> Home:
-    """A folder as a checkout; nothing of git's own is needed but the folder."""
+    """Returns a folder as a checkout; git needs only the folder."""
     (root / ".git").mkdir(exist_ok=True)
     return Home(Checkout(root=str(root), git=f"{root}/.git", common=f"{root}/.git"))
 
 
 def task_of(number: int, given: dict[str, Any]) -> Any:
-    """A task as the state has it, as far as the choice looks at it."""
+    """Returns a task with the fields that the choice reads."""
     return {"id": f"{number:02d}0", "name": given["name"], "criteria": [], "references": [], "depends_on": [], **given}
 
 
 def outcomes(root: Path, name: str, *, with_hints: bool = False, budget: int = 8000) -> list[Outcome]:
-    """The choice for every task of the set of this name."""
+    """Returns the choice for every task of the set of this name."""
     written, hints, tasks = load(name)
     shelve(root, written, hints if with_hints else {})
     result = []
@@ -112,19 +112,19 @@ def outcomes(root: Path, name: str, *, with_hints: bool = False, budget: int = 8
 
 
 def precision(results: list[Outcome]) -> float:
-    """Which part of what was chosen is wanted."""
+    """Returns the share of chosen documents that are wanted."""
     return sum(len(result.chosen & result.wanted) for result in results) / max(
         1, sum(len(result.chosen) for result in results)
     )
 
 
 def recall(results: list[Outcome]) -> float:
-    """Which part of what is wanted was chosen."""
+    """Returns the share of wanted documents that are chosen."""
     return sum(len(result.chosen & result.wanted) for result in results) / sum(len(result.wanted) for result in results)
 
 
 def within_reach(results: list[Outcome]) -> float:
-    """Which part of what is wanted was chosen or named as what may fit."""
+    """Returns the share of wanted documents that are chosen or named as possible."""
     return sum(len((result.chosen | result.may_fit) & result.wanted) for result in results) / sum(
         len(result.wanted) for result in results
     )

@@ -1,4 +1,4 @@
-"""Real repositories on this machine that play remotes of other authors."""
+"""Real repositories on this machine in place of remotes."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ class Remote:
         return self.head
 
     def tree(self, entries: str) -> str:
-        """A commit of a tree that no checkout could ever be, on main."""
+        """Commits a tree that no checkout could have on main."""
         commit = self.repo.git("commit-tree", "-m", "odd", self.make_tree(entries)).strip()
         self.repo.git("update-ref", "refs/heads/main", commit)
         return commit
 
     def make_tree(self, entries: str) -> str:
-        """A tree of entries as `git mktree` takes them."""
+        """Makes a tree of entries as `git mktree` takes them."""
         return self._made(["mktree"], entries.encode())
 
     def raw_tree(self, name: str, blob: str) -> str:
-        """A tree with one file of whatever name, which `git mktree` would not make."""
+        """Makes a tree with one file of any name, which `git mktree` would refuse."""
         data = b"100644 " + name.encode() + b"\0" + bytes.fromhex(blob)
         return self._made(["hash-object", "-w", "--literally", "-t", "tree", "--stdin"], data)
 

@@ -20,8 +20,8 @@ SECTION = PAGE.partition("## In a new repository\n")[2].partition("\n## Sinks\n"
 COMMIT = re.compile(r"\bat [0-9a-f]{10}\b")
 
 
-def test_the_walk_through_a_new_repository(tmp_path: Path, environment: dict[str, str]) -> None:
-    """Every command of the walk, typed in order, prints what the page says, but for the commit and where things are."""
+def test_the_walk_through_works(tmp_path: Path, environment: dict[str, str]) -> None:
+    """Every command of the page, typed in order, prints what the page shows, except the commit and paths."""
     (setup,) = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
     shown = "".join(re.findall(r"```console\n(.*?)```", SECTION, re.DOTALL))
     home = tmp_path / "ada"
@@ -45,18 +45,18 @@ def test_the_walk_through_a_new_repository(tmp_path: Path, environment: dict[str
 
 @all_of("line", sorted(set(commands(PAGE))))
 def test_every_command_on_the_page_exists(line: str) -> None:
-    """Each `sow …` is a call that the real parser takes, or a command's bare name."""
+    """Each `sow …` parses, or is the bare name of a command."""
     command, rest = find(shlex.split(line.partition(" > ")[0], comments=True)[1:])
     if rest:
         parse(command, rest)
 
 
 def quoted(line: str) -> str:
-    """A line of the page as one word of the shell."""
+    """Returns a line of the page as one word of the shell."""
     return "'" + line.replace("'", "'\\''") + "'"
 
 
 @pytest.mark.parametrize("name", ["adr new", "adr list", "context", "sinks install", "repos add", "start"])
 def test_the_page_names_its_commands(name: str) -> None:
-    """Every command of this room is on the page."""
+    """Every command about knowledge is on the page."""
     assert f"sow {name}" in PAGE

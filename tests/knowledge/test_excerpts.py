@@ -11,8 +11,8 @@ LINES = st.lists(st.sampled_from(["# Head", "tokens rotate", "bees", "", "## Ün
 
 
 @given(LINES, st.integers(min_value=0, max_value=400))
-def test_a_passage_is_what_it_says(lines: list[str], most: int) -> None:
-    """Its lines are in the text, come to its size, fit the room, and have one of the words."""
+def test_a_passage_matches_its_fields(lines: list[str], most: int) -> None:
+    """Its lines are in the text, have its size, fit the budget, and have one of the words."""
     text = "\n".join(lines)
     result = excerpts.best_passage(text, {"tokens", "rotate"}, most)
     if result is None:
@@ -23,13 +23,13 @@ def test_a_passage_is_what_it_says(lines: list[str], most: int) -> None:
     assert any("tokens" in line for line in parts)
 
 
-def test_a_text_without_the_words_has_none() -> None:
+def test_a_text_without_the_words_has_no_passage() -> None:
     """Where no word of the task is, nothing is worth reading."""
     assert excerpts.best_passage("# A\nbees\n", {"tokens"}, 1000) is None
 
 
-def test_the_section_with_most_of_the_words_wins() -> None:
-    """Different words count, not how often one is there."""
+def test_the_section_with_most_of_the_words_is_chosen() -> None:
+    """Different words count, not repetitions."""
     text = "# A\ntokens tokens tokens\n# B\ntokens rotate\n# C\nbees\n"
     result = excerpts.best_passage(text, {"tokens", "rotate"}, 30)
     assert result is not None

@@ -14,7 +14,7 @@ from knowledge.remotes import Remote
 
 
 def refused(init_repo: Repo, remote: Remote, *arguments: str, code: int = 2) -> Result:
-    """An installation that must not succeed; nothing is changed by it."""
+    """Checks that an installation fails and changes nothing."""
     before = init_repo.snapshot()
     result = init_repo.sow("sinks", "install", remote.url, *arguments)
     assert result.code == code, result
@@ -26,7 +26,7 @@ def refused(init_repo: Repo, remote: Remote, *arguments: str, code: int = 2) -> 
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../secret.md", "../../../etc/passwd", "deep/../../secret.md", ".."])
-def test_a_link_that_leads_out_of_the_folder(init_repo: Repo, remote: Remote, target: str) -> None:
+def test_a_link_out_of_the_folder_is_refused(init_repo: Repo, remote: Remote, target: str) -> None:
     """A sink with a link to the outside, also to another folder of its own repository, is refused as a whole."""
     remote.write("secret.md", "secret")
     remote.link("python-style/leak.md", target)
@@ -35,7 +35,7 @@ def test_a_link_that_leads_out_of_the_folder(init_repo: Repo, remote: Remote, ta
 
 
 def test_a_link_inside_becomes_a_copy(init_repo: Repo, remote: Remote) -> None:
-    """A link to a file of the same folder, also over another link, is that file; one to a folder is left out."""
+    """A link to a file of the same folder, also over another link, becomes that file; one to a folder is left out."""
     remote.link("python-style/AGENTS.md", "README.md")
     remote.link("python-style/deep/again.md", "../AGENTS.md")
     remote.link("python-style/folder", "deep")
@@ -51,7 +51,7 @@ def test_a_link_inside_becomes_a_copy(init_repo: Repo, remote: Remote) -> None:
     assert not os.path.lexists(place / "folder")
 
 
-def test_links_in_a_circle(init_repo: Repo, remote: Remote) -> None:
+def test_links_in_a_circle_are_refused(init_repo: Repo, remote: Remote) -> None:
     """Links that lead to each other are refused."""
     remote.link("python-style/a", "b")
     remote.link("python-style/b", "a")
@@ -60,8 +60,8 @@ def test_links_in_a_circle(init_repo: Repo, remote: Remote) -> None:
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", ".git.", "a\\b", "line\nbreak", "\x1b[2J", "..", "."])
-def test_bad_names(init_repo: Repo, remote: Remote, name: str) -> None:
-    """A tree with a name that could be more than a name is refused, by git's own check or by ours."""
+def test_bad_names_are_refused(init_repo: Repo, remote: Remote, name: str) -> None:
+    """A tree with a name that is more than a name is refused, by git's check or by sow's."""
     made = remote.raw_tree(name, remote.blob("text"))
     remote.tree(f"040000 tree {made}\tdocs\n")
     result = init_repo.sow("sinks", "install", remote.url, "docs")
@@ -69,7 +69,7 @@ def test_bad_names(init_repo: Repo, remote: Remote, name: str) -> None:
     assert list((init_repo.root / ".sow/sinks").iterdir()) == []
 
 
-def test_another_repository_inside_is_left_out(init_repo: Repo, remote: Remote) -> None:
+def test_a_submodule_is_left_out(init_repo: Repo, remote: Remote) -> None:
     """A submodule is neither fetched nor made, and is named."""
     remote.repo.git("update-index", "--add", "--cacheinfo", f"160000,{remote.head},python-style/module")
     remote.repo.git("commit", "-q", "-m", "module")
@@ -78,7 +78,7 @@ def test_another_repository_inside_is_left_out(init_repo: Repo, remote: Remote) 
 
 
 def test_files_are_kept_as_they_are_stored(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """No filter, attribute or mode of the source has an effect: bytes are bytes, and nothing can be run."""
+    """No filter, attribute or mode of the source has an effect, and no file is executable."""
     remote.write("python-style/.gitattributes", "* text eol=crlf filter=evil\n*.md export-ignore ident\n")
     remote.write("python-style/run.sh", "#!/bin/sh\n$Id$\n")
     (remote.root / "python-style/run.sh").chmod(0o755)
@@ -97,8 +97,8 @@ def limit(init_repo: Repo, text: str) -> None:
     path.write_text(f"knowledge: {{{text}}}\n")
 
 
-def test_a_source_that_is_too_large(init_repo: Repo, remote: Remote) -> None:
-    """More than the limit is refused: what is sent, and what it would become on disk."""
+def test_a_large_source_is_refused(init_repo: Repo, remote: Remote) -> None:
+    """More than the limit is refused: in transfer, and on disk."""
     limit(init_repo, "sink_mb: 1")
     remote.write("large/noise.bin", os.urandom(3 << 20))
     remote.write("bomb/zeros.bin", b"\0" * (40 << 20))
@@ -110,7 +110,7 @@ def test_a_source_that_is_too_large(init_repo: Repo, remote: Remote) -> None:
 
 @pytest.mark.full
 def test_a_small_folder_of_a_large_repository(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """On this machine, and where a server sends parts, only the folder's own files count and travel."""
+    """Locally, and from a server with partial clones, only the folder's own files count."""
     limit(init_repo, "sink_mb: 1")
     remote.write("large/noise.bin", os.urandom(3 << 20))
     remote.commit()
@@ -127,8 +127,8 @@ def test_a_small_folder_of_a_large_repository(init_repo: Repo, remote: Remote, t
     init_repo.ok(*arguments)
 
 
-def test_parts_of_a_repository_with_modules_and_attributes(init_repo: Repo, remote: Remote) -> None:
-    """What git itself looks at in a tree, and did not get because only a folder was sent, is no hindrance."""
+def test_a_partial_clone_with_modules_and_attributes(init_repo: Repo, remote: Remote) -> None:
+    """Missing .gitmodules and attribute files of a partial clone do not matter."""
     remote.repo.git("config", "uploadpack.allowFilter", "true")
     remote.write(".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = https://example.org/x.git\n')
     remote.write(".gitattributes", "*.md text\n")
@@ -138,8 +138,8 @@ def test_parts_of_a_repository_with_modules_and_attributes(init_repo: Repo, remo
 
 
 @pytest.mark.full
-def test_a_tree_that_lists_more_than_there_is(init_repo: Repo, remote: Remote) -> None:
-    """A few trees that hold each other ten times over, and so a million files, are refused quickly."""
+def test_a_tree_bomb_is_refused(init_repo: Repo, remote: Remote) -> None:
+    """A few trees that contain each other ten times over, and so a million files, are refused quickly."""
     blob = remote.blob("x")
     lines = "".join(f"100644 blob {blob}\tf{number}\n" for number in range(20))
     tree = remote.make_tree(lines)
@@ -159,7 +159,9 @@ def test_a_tree_that_lists_more_than_there_is(init_repo: Repo, remote: Remote) -
         (("api", "--ref", "0" * 40), "has no such commit"),
     ],
 )
-def test_what_is_not_there(init_repo: Repo, remote: Remote, words: tuple[str, ...], said: str) -> None:
+def test_a_missing_folder_ref_or_commit_is_named(
+    init_repo: Repo, remote: Remote, words: tuple[str, ...], said: str
+) -> None:
     """A folder, a ref or a commit that the source does not have is named."""
     before = init_repo.snapshot()
     result = init_repo.sow("sinks", "install", remote.url, *words)
@@ -167,7 +169,7 @@ def test_what_is_not_there(init_repo: Repo, remote: Remote, words: tuple[str, ..
     assert init_repo.snapshot() == before
 
 
-def test_an_empty_repository_and_an_empty_folder(init_repo: Repo, tmp_path: Path) -> None:
+def test_an_empty_source_is_refused(init_repo: Repo, tmp_path: Path) -> None:
     """A source without a commit, or without a file, is refused."""
     empty = Remote(tmp_path / "empty", init_repo.environment)
     assert "has no commit" in init_repo.sow("sinks", "install", empty.url).err
@@ -177,12 +179,12 @@ def test_an_empty_repository_and_an_empty_folder(init_repo: Repo, tmp_path: Path
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """A server that accepts a connection and sends nothing."""
+    """Starts a server that accepts a connection and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
-def test_a_remote_that_never_answers(init_repo: Repo, silent: int) -> None:
+def test_a_silent_remote_times_out(init_repo: Repo, silent: int) -> None:
     """After the time-out the call ends with the reason, and no process of it is left."""
     limit(init_repo, "timeout: 2s")
     result = init_repo.sow("sinks", "install", f"https://127.0.0.1:{silent}/x.git")
@@ -199,7 +201,7 @@ def _read(path: Path) -> str:
         return ""
 
 
-def test_a_remote_that_nobody_serves(init_repo: Repo) -> None:
+def test_a_refused_connection_is_reported(init_repo: Repo) -> None:
     """A refused connection is told."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -217,8 +219,8 @@ exit 255
 """
 
 
-def test_a_remote_that_wants_a_password(init_repo: Repo, tmp_path: Path) -> None:
-    """SSH is told to ask nothing, has no terminal and no helper to ask with, and its refusal is explained."""
+def test_a_password_is_never_asked_for(init_repo: Repo, tmp_path: Path) -> None:
+    """SSH may not ask, has no terminal and no helper, and its refusal is explained."""
     program = tmp_path / "bin/ssh"
     program.parent.mkdir()
     program.write_text(SSH.format(folder=tmp_path))
@@ -240,8 +242,8 @@ def test_a_remote_that_wants_a_password(init_repo: Repo, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "line", ["ssh: connect to host example.org port 22: Connection refused", "ERROR: Repository not found."]
 )
-def test_the_cause_of_a_failed_fetch_is_told(init_repo: Repo, tmp_path: Path, line: str) -> None:
-    """The line of ssh or of the server is in the message, and not only git's line that it did not work (B24)."""
+def test_the_cause_of_a_failed_fetch_is_reported(init_repo: Repo, tmp_path: Path, line: str) -> None:
+    """The line of ssh or of the server is in the message, and not only git's line that it failed (B24)."""
     program = tmp_path / "bin/ssh"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\necho "{line}" >&2\nexit 255\n')

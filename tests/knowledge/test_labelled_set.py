@@ -58,7 +58,7 @@ def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def test_precision_and_recall_are_high(
     measured: tuple[str, list[Outcome]], record_property: Callable[[str, str], None]
 ) -> None:
-    """What is chosen is wanted, and what is wanted is chosen or named as what may fit; all is printed (B8)."""
+    """Chosen documents are wanted, and wanted ones are chosen or named as possible; all numbers are printed (B8)."""
     name, results = measured
     chosen_well, result, reached = precision(results), recall(results), within_reach(results)
     output = f"documents for {name}: precision {chosen_well:.2f}, recall {result:.2f}, {reached:.2f} with what may fit"
@@ -69,9 +69,7 @@ def test_precision_and_recall_are_high(
     assert reached >= least_reached
 
 
-def test_described_libraries_that_nothing_was_fitted_to(
-    tmp_path: Path, record_property: Callable[[str, str], None]
-) -> None:
+def test_held_out_libraries_are_nearly_as_good(tmp_path: Path, record_property: Callable[[str, str], None]) -> None:
     """Over all tasks of the held-out sets with hints, precision and recall are nearly 0.9 (B8)."""
     results = [outcome for name in HELD_OUT for outcome in outcomes(tmp_path / name, name, with_hints=True)]
     chosen_well, result = precision(results), recall(results)
@@ -82,8 +80,8 @@ def test_described_libraries_that_nothing_was_fitted_to(
     assert result >= least_recall
 
 
-def test_hardly_a_task_goes_without_any_wanted_document(measured: tuple[str, list[Outcome]]) -> None:
-    """No task with a wanted document goes without any, but for one in ten."""
+def test_few_tasks_get_no_wanted_document(measured: tuple[str, list[Outcome]]) -> None:
+    """At most one task in ten with a wanted document gets none."""
     needing = [item for item in measured[1] if item.wanted]
     without = [entry.name for entry in needing if not entry.chosen & entry.wanted]
     assert len(without) <= len(needing) // 10
@@ -96,8 +94,8 @@ def test_a_task_that_needs_nothing_gets_nothing(measured: tuple[str, list[Outcom
     assert sum(map(len, needless)) <= (measured[0].partition(" ")[0] in MISTAKEN)
 
 
-def test_few_documents_are_named_besides(tmp_path: Path) -> None:
-    """A worker judges a handful of names, not a catalogue."""
+def test_few_possible_documents_are_named(tmp_path: Path) -> None:
+    """A worker gets a handful of names, not a catalogue."""
     plain = [name for name in FLOORS if " " not in name]
     results = [outcome for name in plain for outcome in outcomes(tmp_path / name, name)]
     assert sum(len(result.may_fit) for result in results) / len(results) <= MOST_NAMED
@@ -118,7 +116,7 @@ def test_every_set_is_measured() -> None:
         assert existing == hints.keys()
 
 
-def test_the_choice_is_the_same_each_time(tmp_path: Path) -> None:
+def test_the_choice_is_deterministic(tmp_path: Path) -> None:
     """With the same files and tasks the choice is the same, with a kept index or without."""
     first = outcomes(tmp_path / "first", "clinic")
     assert outcomes(tmp_path / "second", "clinic") == first == outcomes(tmp_path / "second", "clinic")

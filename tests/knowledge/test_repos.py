@@ -1,4 +1,4 @@
-"""Linked repositories: cloned or linked, with a purpose and hints, safely."""
+"""Linked repositories: cloned or linked, with a purpose and hints."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_url_is_cloned(init_repo: Repo, service: Remote) -> None:
 
 
 def test_a_path_is_linked(init_repo: Repo, service: Remote) -> None:
-    """A path becomes a link to that checkout, which is always up to date and survives the removal."""
+    """A path becomes a link to that checkout, which is always current and survives the removal."""
     init_repo.ok(
         "repos", "add", "../auth-service", "--purpose", "Tokens come from there", "--hint", "src/main.py: the server"
     )
@@ -75,7 +75,7 @@ def test_a_path_can_be_cloned(init_repo: Repo, service: Remote) -> None:
 
 
 def test_update_replaces_the_checkout(init_repo: Repo, service: Remote) -> None:
-    """`update` brings the new commit, keeps a person's words, and leaves a changed checkout alone."""
+    """`update` fetches the new commit, keeps a person's words, and leaves a changed checkout alone."""
     init_repo.ok("repos", "add", service.url, "--clone", "--purpose", "mine")
     service.write("src/main.py", "print('new')\n")
     service.commit()
@@ -92,7 +92,7 @@ def test_update_replaces_the_checkout(init_repo: Repo, service: Remote) -> None:
     init_repo.ok("repos", "remove", "auth-service", "--force")
 
 
-def test_a_person_describes_it(init_repo: Repo, service: Remote) -> None:
+def test_a_person_describes_a_repository(init_repo: Repo, service: Remote) -> None:
     """`describe` gives other words, which stay."""
     init_repo.ok("repos", "add", service.url)
     init_repo.ok(
@@ -105,7 +105,7 @@ def test_a_person_describes_it(init_repo: Repo, service: Remote) -> None:
 
 
 def test_a_hint_is_added_to_the_others(init_repo: Repo, service: Remote) -> None:
-    """`describe --hint` keeps the other hints, and replaces the words of a path that is there already (B9)."""
+    """`describe --hint` keeps the other hints, and replaces the text of an existing path (B9)."""
     init_repo.ok("repos", "add", service.url)
     before = {hint["path"]: hint["about"] for hint in entry(init_repo, "auth-service")["hints"]}
     assert before
@@ -116,7 +116,7 @@ def test_a_hint_is_added_to_the_others(init_repo: Repo, service: Remote) -> None
 
 
 def test_links_and_filters_of_a_hostile_repository(init_repo: Repo, service: Remote, tmp_path: Path) -> None:
-    """A link in a clone is a plain file, no filter or hook of anybody is run on its files, and no module is fetched."""
+    """A link in a clone is a plain file, no filter or hook runs, and no submodule is fetched."""
     service.write(".gitattributes", "* filter=evil ident\n")
     service.write(".gitmodules", f'[submodule "x"]\n\tpath = x\n\turl = {service.url}\n')
     service.link("secret", "/etc/passwd")
@@ -142,7 +142,7 @@ def test_links_and_filters_of_a_hostile_repository(init_repo: Repo, service: Rem
 
 
 def test_a_repository_is_not_linked_into_itself(init_repo: Repo, tmp_path: Path) -> None:
-    """This repository, and one around it, would have no end."""
+    """This repository, and one that contains it, are refused."""
     init_repo.git("init", "-q", str(tmp_path))
     for path in (".", str(tmp_path)):
         result = init_repo.sow("repos", "add", path)
@@ -150,8 +150,8 @@ def test_a_repository_is_not_linked_into_itself(init_repo: Repo, tmp_path: Path)
         assert "is this repository itself, or contains it" in result.err
 
 
-def test_a_folder_in_the_place_of_a_link_is_not_deleted(init_repo: Repo, service: Remote) -> None:
-    """Who put a real folder where the link was keeps it: `remove` says so."""
+def test_a_folder_in_place_of_a_link_is_not_deleted(init_repo: Repo, service: Remote) -> None:
+    """If a real folder replaced the link, `remove` keeps it and says so."""
     init_repo.ok("repos", "add", service.url)
     place = init_repo.root / ".sow/repos/auth-service"
     place.unlink()

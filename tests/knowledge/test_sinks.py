@@ -1,4 +1,4 @@
-"""Sinks: installed from real repositories, pinned, updated, removed, and known again in the next repository."""
+"""Sinks: installed from real repositories, pinned, updated, removed, and known in the next repository."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
 
 
-def test_the_seed_s_line_installs_one_folder(init_repo: Repo, remote: Remote) -> None:
+def test_install_copies_one_folder(init_repo: Repo, remote: Remote) -> None:
     """`sow sinks install URL FOLDER/` keeps that folder's files and nothing else, not even git's."""
     output = init_repo.ok("sinks", "install", remote.url, "python-style/").out
     assert output.startswith("installed python-style (2 files, ")
@@ -45,8 +45,8 @@ def test_the_seed_s_line_installs_one_folder(init_repo: Repo, remote: Remote) ->
     assert shown == "?? .sow/sinks/index.json\n"
 
 
-def test_the_index_has_all_that_a_reader_needs(init_repo: Repo, remote: Remote) -> None:
-    """An entry has source, pin, digest, size, summary, when to use, tags and who said so, and follows the schema."""
+def test_an_entry_of_the_index_is_complete(init_repo: Repo, remote: Remote) -> None:
+    """An entry has source, pin, digest, size, summary, when to use, tags and their author, and follows the schema."""
     entry = init_repo.ok("sinks", "install", remote.url, "python-style", "--json").json
     assert entry == index(init_repo)["python-style"]
     assert entry["source"] == {"url": remote.url, "path": "python-style", "ref": ""}
@@ -60,7 +60,7 @@ def test_the_index_has_all_that_a_reader_needs(init_repo: Repo, remote: Remote) 
 
 @pytest.mark.parametrize("form", ["path", "relative", "file", "bare"])
 def test_local_repositories_are_sources(init_repo: Repo, remote: Remote, form: str) -> None:
-    """A path, a relative one, a file:// URL and a bare repository are all taken."""
+    """A path, a relative one, a file:// URL and a bare repository are all accepted."""
     bare = remote.root.parent / "bare.git"
     remote.repo.git("clone", "-q", "--bare", ".", str(bare))
     url = {"path": remote.url, "relative": "../guides", "file": f"file://{remote.url}", "bare": str(bare)}[form]
@@ -69,7 +69,7 @@ def test_local_repositories_are_sources(init_repo: Repo, remote: Remote, form: s
     assert (entry["name"], entry["pin"], entry["source"]["url"]) == ("api", remote.head, kept)
 
 
-def test_a_whole_repository_is_a_sink_too(init_repo: Repo, remote: Remote) -> None:
+def test_a_whole_repository_can_be_a_sink(init_repo: Repo, remote: Remote) -> None:
     """Without a folder all files are installed, under the repository's name."""
     init_repo.ok("sinks", "install", remote.url)
     assert files(init_repo.root / ".sow/sinks/guides") == {
@@ -79,8 +79,8 @@ def test_a_whole_repository_is_a_sink_too(init_repo: Repo, remote: Remote) -> No
     }
 
 
-def test_check_says_what_is_new_and_changes_nothing(init_repo: Repo, remote: Remote) -> None:
-    """`update --check` polls the remotes, shows both commits, and leaves every file alone."""
+def test_check_changes_nothing(init_repo: Repo, remote: Remote) -> None:
+    """`update --check` asks the remotes, shows both commits, and changes no file."""
     init_repo.ok("sinks", "install", remote.url, "python-style")
     init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
     before = index(init_repo)["python-style"]["pin"]
@@ -94,8 +94,8 @@ def test_check_says_what_is_new_and_changes_nothing(init_repo: Repo, remote: Rem
     assert init_repo.snapshot() == files_before
 
 
-def test_update_brings_all_or_some(init_repo: Repo, remote: Remote) -> None:
-    """`update NAME` brings that one, `update` all of them; what the files say is read again."""
+def test_update_takes_all_or_some(init_repo: Repo, remote: Remote) -> None:
+    """`update NAME` updates that one, `update` all of them; descriptions from files are read again."""
     init_repo.ok("sinks", "install", remote.url, "python-style")
     init_repo.ok("sinks", "install", remote.url, "api")
     remote.write("python-style/README.md", "# Other style\n\nOther words.\n")
@@ -113,7 +113,7 @@ def test_update_brings_all_or_some(init_repo: Repo, remote: Remote) -> None:
 
 @pytest.mark.full
 def test_pins(init_repo: Repo, remote: Remote) -> None:
-    """A tag stays where it is, a branch moves with its branch, a commit never moves; --ref changes that."""
+    """A tag stays, a branch moves, a commit never moves; --ref changes that."""
     first = remote.head
     remote.repo.git("branch", "next")
     remote.write("api/rest.md", "# Second\n")
@@ -135,7 +135,7 @@ def test_pins(init_repo: Repo, remote: Remote) -> None:
     assert (index(init_repo)["commit"]["pin"], index(init_repo)["commit"]["source"]["ref"]) == (second, "main")
 
 
-def test_a_tag_that_moved_is_seen(init_repo: Repo, remote: Remote) -> None:
+def test_a_moved_tag_is_reported(init_repo: Repo, remote: Remote) -> None:
     """Somebody who moves a tag is found out: it is new."""
     init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
     remote.commit()
@@ -144,8 +144,8 @@ def test_a_tag_that_moved_is_seen(init_repo: Repo, remote: Remote) -> None:
 
 
 @pytest.mark.full
-def test_a_name_that_exists_is_refused(init_repo: Repo, remote: Remote) -> None:
-    """A second sink of the same name, and a folder of that name, are refused; another name is taken."""
+def test_an_existing_name_is_refused(init_repo: Repo, remote: Remote) -> None:
+    """A second sink of the same name, and a folder of that name, are refused; another name is accepted."""
     init_repo.ok("sinks", "install", remote.url, "api")
     result = init_repo.sow("sinks", "install", remote.url, "api")
     assert result.code == 2
@@ -159,7 +159,7 @@ def test_a_name_that_exists_is_refused(init_repo: Repo, remote: Remote) -> None:
 
 @pytest.mark.full
 def test_an_edited_sink_is_left_alone(init_repo: Repo, remote: Remote) -> None:
-    """What a person changed stays through update and removal, unless --force is given."""
+    """Changes of a person stay through update and removal, unless --force is given."""
     init_repo.ok("sinks", "install", remote.url, "api")
     page = init_repo.root / ".sow/sinks/api/rest.md"
     page.write_text("mine\n")
@@ -175,8 +175,8 @@ def test_an_edited_sink_is_left_alone(init_repo: Repo, remote: Remote) -> None:
     assert page.read_text() == "# Theirs\n"
 
 
-def test_a_sink_that_is_gone_comes_back(init_repo: Repo, remote: Remote) -> None:
-    """A folder that somebody deleted is found missing and installed again at its ref."""
+def test_a_deleted_sink_is_restored(init_repo: Repo, remote: Remote) -> None:
+    """A folder that somebody deleted is reported as missing and installed again at its ref."""
     init_repo.ok("sinks", "install", remote.url, "api")
     shutil.rmtree(init_repo.root / ".sow/sinks/api")
     assert init_repo.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "missing"
@@ -186,7 +186,7 @@ def test_a_sink_that_is_gone_comes_back(init_repo: Repo, remote: Remote) -> None
 
 @pytest.mark.full
 def test_a_sink_is_known_in_the_next_repository(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """What was installed once is installed elsewhere by its name, with the words that a person gave it."""
+    """A known sink is installed elsewhere by its name, with a person's words."""
     init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
     init_repo.ok("sinks", "describe", "api", "--summary", "Our REST rules", "--tag", "rest")
     other = Repo(tmp_path / "other", init_repo.environment)
@@ -203,7 +203,7 @@ def test_a_sink_is_known_in_the_next_repository(init_repo: Repo, remote: Remote,
 
 @pytest.mark.full
 def test_two_sources_with_one_name_are_both_known(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """The user's registry keeps two sources apart that were given the same name in two repositories."""
+    """The user's registry keeps two sources with the same name apart."""
     init_repo.ok("sinks", "install", remote.url, "api")
     second = Remote(tmp_path / "second", init_repo.environment)
     second.write("api/x.md", "# Other\n")
@@ -219,7 +219,7 @@ def test_two_sources_with_one_name_are_both_known(init_repo: Repo, remote: Remot
 
 @pytest.mark.full
 def test_one_source_under_two_names_is_known_by_both(init_repo: Repo, remote: Remote) -> None:
-    """A second installation of a folder does not make the user forget the first one's name."""
+    """A second installation of a folder under another name keeps the first name known."""
     init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
     init_repo.ok("sinks", "install", remote.url, "api", "--name", "api-now")
     for name in ("api", "api-now"):
@@ -228,8 +228,8 @@ def test_one_source_under_two_names_is_known_by_both(init_repo: Repo, remote: Re
     assert init_repo.ok("sinks", "install", "api-now", "--json").json["source"]["ref"] == ""
 
 
-def test_git_takes_nothing_that_was_fetched(init_repo: Repo, remote: Remote) -> None:
-    """A .sow/.gitignore that is missing is written, and one that lets sinks or repositories through is told."""
+def test_git_ignores_fetched_files(init_repo: Repo, remote: Remote) -> None:
+    """A missing .sow/.gitignore is written, and one that does not ignore sinks or repositories is reported."""
     ignored = init_repo.root / ".sow/.gitignore"
     ignored.unlink()
     assert init_repo.ok("sinks", "install", remote.url, "api").err == ""
@@ -240,15 +240,15 @@ def test_git_takes_nothing_that_was_fetched(init_repo: Repo, remote: Remote) -> 
     assert "add the line /repos/" in init_repo.ok("repos", "add", str(remote.root)).err
 
 
-def test_a_name_that_nobody_knows(init_repo: Repo, remote: Remote) -> None:
-    """A mistyped name of a known sink is told from a missing folder."""
+def test_an_unknown_name_is_refused(init_repo: Repo, remote: Remote) -> None:
+    """A mistyped name of a known sink is distinguished from a missing folder."""
     init_repo.ok("sinks", "install", remote.url, "api")
     result = init_repo.sow("sinks", "install", "apii")
     assert result.code == 2 and "no sink that you know by that name" in result.err and "did you mean api?" in result.err
 
 
-def test_removal_takes_the_files_and_the_entry(init_repo: Repo, remote: Remote) -> None:
-    """After `remove` there is neither a folder nor an entry, and nothing is left of the fetching either."""
+def test_removal_deletes_files_and_entry(init_repo: Repo, remote: Remote) -> None:
+    """After `remove` there is neither a folder nor an entry, and no leftover of the fetch."""
     init_repo.ok("sinks", "install", remote.url, "api")
     init_repo.ok("sinks", "remove", "api")
     assert files(init_repo.root / ".sow/sinks") == {"index.json"}
@@ -257,8 +257,8 @@ def test_removal_takes_the_files_and_the_entry(init_repo: Repo, remote: Remote) 
 
 
 @pytest.mark.full
-def test_a_remote_that_is_gone_is_said_and_hurts_no_other(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """One remote that cannot be reached is exit 1 with its reason, and the others are brought up to date."""
+def test_an_unreachable_remote_stops_no_other(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
+    """It is exit 1 with the reason, and the others are updated."""
     second = Remote(tmp_path / "second", init_repo.environment)
     second.write("docs/x.md", "# X\n")
     second.commit()
@@ -276,8 +276,8 @@ def test_a_remote_that_is_gone_is_said_and_hurts_no_other(init_repo: Repo, remot
     assert (init_repo.root / ".sow/sinks/api/rest.md").is_file()
 
 
-def test_a_ref_that_is_not_there_is_no_unreachable_source(init_repo: Repo, remote: Remote) -> None:
-    """The source is reported to lack it, near refs are named, and the sink continues to follow what it followed."""
+def test_a_missing_ref_is_reported(init_repo: Repo, remote: Remote) -> None:
+    """The error says that the source lacks the ref and names near ones, and the sink still follows its old one."""
     init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
     remote.repo.git("branch", "old-style")
     before = init_repo.snapshot()
@@ -294,8 +294,8 @@ def test_a_ref_that_is_not_there_is_no_unreachable_source(init_repo: Repo, remot
     assert init_repo.snapshot() == before
 
 
-def test_a_followed_branch_that_was_deleted_is_said(init_repo: Repo, remote: Remote) -> None:
-    """`update --check` tells that the source has lost the ref, and where it has none at all, no other is named."""
+def test_a_deleted_branch_is_reported(init_repo: Repo, remote: Remote) -> None:
+    """`update --check` says that the source has lost the ref, and names others if there are any."""
     remote.repo.git("branch", "draft")
     init_repo.ok("sinks", "install", remote.url, "api", "--ref", "draft")
     remote.repo.git("branch", "-D", "draft")
@@ -307,8 +307,8 @@ def test_a_followed_branch_that_was_deleted_is_said(init_repo: Repo, remote: Rem
     assert (bare.code, f"hint: see what it has: git ls-remote {remote.url}" in bare.err) == (1, True), bare
 
 
-def test_a_worker_installs_nothing(task_repo: Repo, remote: Remote) -> None:
-    """Sinks are the orchestrator's and the person's: a worker reads them, and may not add or change any."""
+def test_a_worker_may_not_change_sinks(task_repo: Repo, remote: Remote) -> None:
+    """A worker reads sinks, and may not add or change any."""
     task_repo.ok("sinks", "install", remote.url, "api")
     for case in (("install", remote.url, "python-style"), ("update",), ("remove", "api")):
         result = task_repo.sow("sinks", *case, SOW_TASK="010", SOW_AGENT="implementer")
@@ -318,8 +318,8 @@ def test_a_worker_installs_nothing(task_repo: Repo, remote: Remote) -> None:
 
 
 @pytest.mark.full
-def test_words_that_come_during_an_update_are_not_lost(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """Who describes a sink while it is updated is not run over: the update says so, and can be repeated."""
+def test_a_description_during_an_update_is_kept(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
+    """If a sink is described during its update, the update says so, and can be repeated."""
     flag, ssh = tmp_path / "wait", tmp_path / "ssh"
     ssh.write_text(f'#!/bin/sh\ntouch {flag}.called\nwhile [ -f {flag} ]; do sleep 0.05; done\nexec sh -c "$2"\n')
     ssh.chmod(0o755)
@@ -345,8 +345,8 @@ def test_words_that_come_during_an_update_are_not_lost(init_repo: Repo, remote: 
 
 
 @pytest.mark.full
-def test_many_installations_at_once(init_repo: Repo, remote: Remote) -> None:
-    """Installations side by side lose no entry, here and in the user's registry; of two of one name one is refused."""
+def test_parallel_installations_lose_nothing(init_repo: Repo, remote: Remote) -> None:
+    """Parallel installations lose no entry, here and in the user's registry; of two with one name one is refused."""
     calls = [
         subprocess.Popen(
             [SOW, "sinks", "install", remote.url, "api", "--name", f"sink-{number // 2}", "--ref", "v1"],
@@ -383,8 +383,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_an_index_that_was_edited_badly(init_repo: Repo, remote: Remote, case: str) -> None:
-    """Every command says what is wrong with the index and where, and changes nothing."""
+def test_a_broken_index_is_an_error(init_repo: Repo, remote: Remote, case: str) -> None:
+    """Every command names the error in the index with its line, and changes nothing."""
     (init_repo.root / ".sow/sinks").mkdir(exist_ok=True)
     (init_repo.root / ".sow/sinks/index.json").write_text(BROKEN[case])
     before = init_repo.snapshot()
@@ -396,8 +396,8 @@ def test_an_index_that_was_edited_badly(init_repo: Repo, remote: Remote, case: s
     assert init_repo.snapshot() == before
 
 
-def test_a_crash_leaves_nothing_for_long(init_repo: Repo, remote: Remote) -> None:
-    """What a killed installation left is swept by the next one, and one that was cut off can be repeated."""
+def test_leftovers_of_a_crash_are_removed(init_repo: Repo, remote: Remote) -> None:
+    """The next installation removes leftovers of a killed one, which can be repeated."""
     left = init_repo.root / ".sow/local/fetching/1-dead/files"
     left.mkdir(parents=True)
     (left / "half.md").write_text("half")
@@ -423,8 +423,8 @@ def clone(repo: Repo, remote: Remote, tmp_path: Path) -> Repo:
 
 
 @pytest.mark.full
-def test_a_fresh_clone_knows_its_sinks_and_fetches_them_after_confirmation(clone: Repo, remote: Remote) -> None:
-    """The committed index says where sinks come from; nothing is fetched before the user agreed (B5)."""
+def test_a_fresh_clone_fetches_its_sinks_after_consent(clone: Repo, remote: Remote) -> None:
+    """The committed index has the sources; nothing is fetched before the user agreed (B5)."""
     shown = clone.ok("task", "show", "010").out
     assert ".sow/sinks/python-style/README.md (missing: sow sinks install)" in shown
     findings = clone.sow("doctor", "--json").json["findings"]
@@ -444,8 +444,8 @@ def test_a_fresh_clone_knows_its_sinks_and_fetches_them_after_confirmation(clone
 
 
 @few_of("words", [(), ("python-style",), ("--check",), ("--force", "--json")], 3)
-def test_an_update_asks_before_it_fetches_what_is_missing(clone: Repo, words: tuple[str, ...]) -> None:
-    """In a fresh clone nobody has agreed to the sources: an update fetches nothing, and the list says so (B5)."""
+def test_an_update_in_a_fresh_clone_fetches_nothing(clone: Repo, words: tuple[str, ...]) -> None:
+    """In a fresh clone the sources have no consent: an update fetches nothing, and the list says so (B5)."""
     waiting = clone.sow("sinks", "update", *words)
     assert (waiting.code, "sow sinks install --yes" in waiting.err) == (4, True)
     assert not (clone.root / ".sow/sinks/python-style").exists()
@@ -456,8 +456,8 @@ def test_an_update_asks_before_it_fetches_what_is_missing(clone: Repo, words: tu
     clone.ok("sinks", "update", *words)
 
 
-def test_other_files_than_the_index_records_are_not_installed(clone: Repo) -> None:
-    """A digest that does not fit stops the installation, and nothing is left behind."""
+def test_other_files_than_in_the_index_are_not_installed(clone: Repo) -> None:
+    """A wrong digest stops the installation, and nothing is left behind."""
     path = clone.root / ".sow/sinks/index.json"
     digest = index(clone)["python-style"]["digest"]
     path.write_text(path.read_text().replace(digest, "0" * len(digest)))
@@ -466,7 +466,7 @@ def test_other_files_than_the_index_records_are_not_installed(clone: Repo) -> No
     assert not (clone.root / ".sow/sinks/python-style").exists()
 
 
-def test_an_older_repository_commits_its_index_after_sow_init(init_repo: Repo) -> None:
+def test_init_lets_an_older_repository_commit_its_index(init_repo: Repo) -> None:
     """`sow init` changes the line of an older .gitignore, and keeps every other line."""
     ignored = init_repo.root / ".sow/.gitignore"
     ignored.write_text("/local/\n/sinks/\n# mine\n/repos/\n")

@@ -38,28 +38,28 @@ BAD = [
 
 
 @all_of("url", GOOD)
-def test_the_forms_that_are_taken(url: str) -> None:
+def test_accepted_forms(url: str) -> None:
     """Each of these is reached in the way that it looks like."""
     assert sources.kind_of(url) == GOOD[url]
 
 
 @all_of("url", BAD)
 def test_everything_else_is_refused(url: str) -> None:
-    """No program, no other protocol, no flag, no password and no hidden line gets through."""
+    """Programs, other protocols, flags, passwords and hidden lines are refused."""
     with pytest.raises(SowError):
         sources.kind_of(url)
 
 
 def test_a_password_is_not_repeated() -> None:
-    """The error about a password does not hold it."""
+    """The error about a password does not contain it."""
     with pytest.raises(SowError) as excinfo:
         sources.kind_of("https://me:secret@example.org/x")
     assert "secret" not in excinfo.value.message + excinfo.value.hint
 
 
 @given(st.text(max_size=60))
-def test_what_is_taken_is_never_a_flag_or_a_helper(url: str) -> None:
-    """Whatever is accepted begins with no dash, names no helper of git, and is one printable line."""
+def test_an_accepted_source_is_no_flag(url: str) -> None:
+    """Any accepted source begins with no dash, names no helper of git, and is one printable line."""
     try:
         kind = sources.kind_of(url)
     except SowError:
@@ -81,34 +81,34 @@ def test_what_is_taken_is_never_a_flag_or_a_helper(url: str) -> None:
     ],
 )
 def test_a_source_suggests_a_name(url: str, path: str, name: str) -> None:
-    """The name is that of the folder, or of the repository, in the letters that a name may have."""
+    """The name is that of the folder, or of the repository, in allowed letters."""
     assert sources.name_for(url, path) == name
     assert sources.check_name(name) == name
 
 
 @all_of("name", ["", "-x", "A", "a/b", "..", "index.json", "a" * 65, "ä", "_x", "a b"])
-def test_bad_names(name: str) -> None:
+def test_bad_names_are_refused(name: str) -> None:
     """A name is the name of a folder and nothing else."""
     with pytest.raises(SowError):
         sources.check_name(name)
 
 
 @all_of("ref", ["-x", "a..b", "a b", "a:b", "HEAD", "@{1}", "x^{}", "a~1", "refs/*", "\n"])
-def test_bad_refs(ref: str) -> None:
+def test_bad_refs_are_refused(ref: str) -> None:
     """A ref is a plain name or a commit."""
     with pytest.raises(SowError):
         sources.check_ref(ref)
 
 
 @all_of("folder", ["..", "../x", "/x", "a/../../b", "~", "-x", "a\\b", ".git", "a/.GIT/b", "a\nb"])
-def test_bad_folders(folder: str) -> None:
+def test_bad_folders_are_refused(folder: str) -> None:
     """A folder stays in its repository, and is not git's own."""
     with pytest.raises(SowError):
         sources.check_folder(folder)
 
 
-def test_a_folder_is_kept_in_its_plain_form() -> None:
-    """A slash at the end and points mean nothing."""
+def test_a_folder_is_normalised() -> None:
+    """A slash at the end and points are removed."""
     assert [sources.check_folder(name) for name in ("docs/", "./docs", "", ".", "a//b")] == [
         "docs",
         "docs",

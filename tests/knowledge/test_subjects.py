@@ -25,23 +25,23 @@ SMALL = Subjects(
     ],
 )
 def test_words_and_phrases_lead_to_a_subject(text: str, subject: int, terms: dict[str, bool]) -> None:
-    """Each term says whether it names the subject; one other word may be between two words of a phrase."""
+    """Each term may name the subject; one other word is allowed between two words of a phrase."""
     assert SMALL.find(text) == {subject: terms}
 
 
 @pytest.mark.parametrize("text", ["A page of many rows", "page by, for example, page", "# A comment", "data", ""])
-def test_a_part_of_a_phrase_leads_nowhere(text: str) -> None:
-    """All words of a phrase are needed, near to each other; comments and everyday words are no subjects."""
+def test_a_part_of_a_phrase_is_no_subject(text: str) -> None:
+    """All words of a phrase are needed near each other; comments and everyday words are no subjects."""
     assert SMALL.find(text) == {}
 
 
-def test_lines_without_a_bar_are_ordinary_language() -> None:
-    """Synonyms are a subject that counts less."""
+def test_lines_without_a_bar_count_less() -> None:
+    """Lines of synonyms are a subject of lower weight."""
     assert SMALL.ordinary == {2}
 
 
-def test_everyday_words_and_words_of_many_subjects_weigh_less() -> None:
-    """A phrase weighs more than a rare word, and a rare word more than one that everybody uses."""
+def test_common_words_weigh_less() -> None:
+    """A phrase weighs more than a rare word, and a rare word more than a common one."""
     assert SMALL.weight("page by page") > SMALL.weight("cursor") > SMALL.rarity("pages")
     twice = Subjects("key, lock\nkey, token\n")
     assert twice.weight("key") < twice.weight("lock")
@@ -58,7 +58,7 @@ def test_everyday_words_and_words_of_many_subjects_weigh_less() -> None:
     ],
 )
 def test_texts_in_other_words_share_a_subject(one: str, other: str) -> None:
-    """The table that is part of sow connects what people say with what documents are called."""
+    """The packaged table connects a task's words with those of documents."""
     assert table().find(one).keys() & table().find(other).keys()
 
 

@@ -16,7 +16,7 @@ WORDS = "# Token rotation\nRefresh tokens rotate.\n"
 
 
 def having(root: Path, word: str) -> list[str]:
-    """The documents that an index over this folder finds by a word."""
+    """Returns the documents that an index over this folder finds by a word."""
     index = TextIndex(home_at(root), library_of(root).documents)
     try:
         return sorted(
@@ -30,8 +30,8 @@ def kept(root: Path) -> Path:
     return root / ".git/sow" / NAME
 
 
-def test_it_follows_the_files(tmp_path: Path) -> None:
-    """A document that is new, changed or gone is found so by the next call, and the kept file is used again."""
+def test_the_index_follows_the_files(tmp_path: Path) -> None:
+    """New, changed and deleted documents are noticed by the next call, which uses the stored index again."""
     put(tmp_path)
     assert having(tmp_path, "token") == []
     put(tmp_path, designs__it=WORDS)
@@ -45,8 +45,8 @@ def test_it_follows_the_files(tmp_path: Path) -> None:
     assert kept(tmp_path).stat().st_ino == before
 
 
-def test_nothing_is_read_twice(tmp_path: Path) -> None:
-    """A document whose size and time are as before is taken from the index."""
+def test_unchanged_documents_are_not_read_again(tmp_path: Path) -> None:
+    """A document with its old size and time is taken from the index."""
     put(tmp_path, designs__tokens=WORDS)
     having(tmp_path, "token")
     path = tmp_path / ".sow/knowledge/designs/tokens.md"
@@ -56,8 +56,8 @@ def test_nothing_is_read_twice(tmp_path: Path) -> None:
     assert having(tmp_path, "token") == ["tokens.md"]
 
 
-def test_a_copy_in_another_worktree_is_known(tmp_path: Path) -> None:
-    """The same text with another time keeps its place in the index; another text of the same size does not."""
+def test_a_copy_in_another_worktree_is_recognised(tmp_path: Path) -> None:
+    """The same text with another time keeps its entry; another text of the same size does not."""
     put(tmp_path, designs__it=WORDS)
     having(tmp_path, "token")
     before = ids(tmp_path)
@@ -72,7 +72,7 @@ def test_a_copy_in_another_worktree_is_known(tmp_path: Path) -> None:
 
 
 def ids(root: Path) -> list[tuple[int, str]]:
-    """Which number each document has in the kept file."""
+    """Returns the number of each document in the stored index."""
     connection = sqlite3.connect(kept(root))
     try:
         return connection.execute("SELECT id, path FROM files ORDER BY id").fetchall()
@@ -89,8 +89,8 @@ def ids(root: Path) -> list[tuple[int, str]]:
     ],
     ids=["empty", "text", "torn"],
 )
-def test_a_broken_file_is_made_anew(tmp_path: Path, damage: bytes) -> None:
-    """Whatever is in the place of the index, the search works, and the next call has a good one."""
+def test_a_broken_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
+    """With any file in place of the index the search works, and the next call has a good one."""
     put(tmp_path, designs__tokens=WORDS)
     having(tmp_path, "token")
     kept(tmp_path).write_bytes(damage)
@@ -100,7 +100,7 @@ def test_a_broken_file_is_made_anew(tmp_path: Path, damage: bytes) -> None:
     connection.close()
 
 
-def test_a_file_that_was_cut_is_made_anew(tmp_path: Path) -> None:
+def test_a_cut_file_is_replaced(tmp_path: Path) -> None:
     """Half of an index is no index."""
     put(tmp_path, designs__tokens=WORDS)
     having(tmp_path, "token")
@@ -109,7 +109,7 @@ def test_a_file_that_was_cut_is_made_anew(tmp_path: Path) -> None:
     assert having(tmp_path, "token") == ["tokens.md"]
 
 
-def test_an_index_of_another_layout_is_made_anew(tmp_path: Path) -> None:
+def test_an_index_of_another_layout_is_replaced(tmp_path: Path) -> None:
     """What another version kept is not believed."""
     put(tmp_path, designs__tokens=WORDS)
     having(tmp_path, "token")
@@ -122,7 +122,7 @@ def test_an_index_of_another_layout_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_link_is_not_written_through(tmp_path: Path) -> None:
-    """A link in the place of the index is taken away, and what it leads to stays as it was."""
+    """A link in place of the index is removed, and its target stays as it was."""
     root, outside = tmp_path / "repo", tmp_path / "outside"
     put(root, designs__tokens=WORDS)
     outside.write_text("mine")
@@ -133,8 +133,8 @@ def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     assert not kept(root).is_symlink()
 
 
-def test_a_folder_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
-    """Where the folder leads elsewhere, the index stays in memory."""
+def test_a_linked_folder_is_not_written_through(tmp_path: Path) -> None:
+    """If the folder leads elsewhere, the index stays in memory."""
     root, outside = tmp_path / "repo", tmp_path / "outside"
     put(root, designs__tokens=WORDS)
     outside.mkdir()
@@ -144,14 +144,14 @@ def test_a_folder_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
     assert list(outside.iterdir()) == []
 
 
-def test_a_folder_in_its_place_is_no_obstacle(tmp_path: Path) -> None:
-    """Where the file cannot be opened, the index stays in memory."""
+def test_a_folder_in_its_place_does_not_matter(tmp_path: Path) -> None:
+    """If the file cannot be opened, the index stays in memory."""
     put(tmp_path, designs__tokens=WORDS)
     kept(tmp_path).mkdir(parents=True)
     assert having(tmp_path, "token") == ["tokens.md"]
 
 
-def test_another_writer_is_no_obstacle(tmp_path: Path) -> None:
+def test_another_writer_does_not_block(tmp_path: Path) -> None:
     """While another process holds the file, a call continues with an index in memory."""
     put(tmp_path, designs__tokens=WORDS)
     having(tmp_path, "token")
@@ -163,8 +163,8 @@ def test_another_writer_is_no_obstacle(tmp_path: Path) -> None:
         other.close()
 
 
-def test_a_repository_cannot_bring_an_index_along(tmp_path: Path) -> None:
-    """A database that is in the checkout is not opened, whatever is in it."""
+def test_an_index_of_the_repository_is_not_used(tmp_path: Path) -> None:
+    """A database in the checkout is not opened."""
     put(tmp_path, designs__tokens=WORDS)
     planted = tmp_path / ".sow/local" / NAME
     planted.parent.mkdir()
@@ -176,8 +176,8 @@ def test_a_repository_cannot_bring_an_index_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ['"', "a OR b", "*", "NEAR(", "^x", "-", "", "name:", "'; DROP TABLE words"])
-def test_no_word_is_a_query(tmp_path: Path, word: str) -> None:
-    """What FTS5 would read as an operator is looked for as it is."""
+def test_no_word_is_an_operator(tmp_path: Path, word: str) -> None:
+    """An operator of FTS5 is searched for as text."""
     put(tmp_path, designs__tokens=WORDS)
     assert having(tmp_path, word) == []
     assert quoted(word)[0] == quoted(word)[-1] == '"'

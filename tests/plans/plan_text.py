@@ -18,19 +18,19 @@ USUAL: dict[str, Any] = {"status": "pending", "type": "regular"}
 
 
 def plan_of(*texts: str, name: str = "plan.md", agents: Sequence[str] = ()) -> Plan:
-    """The plan that texts make; the first has this name, the others are numbered."""
+    """Returns the plan of texts; the first has this name, the others are numbered."""
     names = [name, *(f"{number}-{name}" for number in range(2, len(texts) + 1))]
     return read([PlanSource(name, text) for name, text in zip(names, texts, strict=True)], agents=agents)
 
 
 def plan_of_files(names: Sequence[str], *, agents: Sequence[str] = (), in_folder: bool = False) -> Plan:
-    """The plan that fixtures make."""
+    """Returns the plan of fixtures."""
     sources = [PlanSource(name, (FIXTURES / name).read_text(), in_folder=in_folder) for name in names]
     return read(sources, agents=agents)
 
 
 def found(plan: Plan, *, error: bool) -> list[str]:
-    """`place: message (hint)` of every error, or of every warning."""
+    """Returns `place: message (hint)` of every error, or of every warning."""
     return [
         f"{error.location}: {error.message}" + (f" ({error.hint})" if error.hint else "")
         for error in (plan.errors if error else plan.warnings)
@@ -38,7 +38,7 @@ def found(plan: Plan, *, error: bool) -> list[str]:
 
 
 def told(plan: Plan) -> dict[str, Any]:
-    """Everything but texts, as JSON has it; what is as usual is left out."""
+    """Returns everything except texts, as JSON has it, without defaults."""
     settings = {name: getattr(plan, name) for name in SETTINGS}
     waves = [] if plan.errors else graph.waves(plan.needs())
     output = {
@@ -53,7 +53,7 @@ def told(plan: Plan) -> dict[str, Any]:
 
 
 def facts(task: PlanTask) -> dict[str, Any]:
-    """What a task has beyond its name and text."""
+    """Returns a task's fields besides its name and text."""
     document = task.document()
     usual = {**dict.fromkeys(document), **USUAL, "number": task.id}
     return {
@@ -64,7 +64,7 @@ def facts(task: PlanTask) -> dict[str, Any]:
 
 
 def task_of(body: str) -> PlanTask:
-    """The first task of a plan that has a task 9 besides."""
+    """Returns the first task of a plan that has also a task 9."""
     plan = plan_of(f"# P\n\n## Task 1: One\n{body}\n\n## Task 9: Nine\n\nx\n")
     assert [task.number for task in plan.tasks] == ["1", "9"], found(plan, error=True)
     return plan.tasks[0]

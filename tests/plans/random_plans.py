@@ -36,7 +36,7 @@ NOISE = (
 
 @dataclass(kw_only=True)
 class Criterion:
-    """A criterion, and what verifies it."""
+    """A criterion with its verification."""
 
     text: str
     verification: dict[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Task:
 
 @st.composite
 def numbers(draw: st.DrawFn) -> list[str]:
-    """Different ids of all kinds, in the order of the plan."""
+    """Generates different ids of all kinds, in the order of the plan."""
     whole = [str(number) for number in range(1, draw(st.integers(2, 6)))]
     others = draw(
         st.lists(
@@ -90,7 +90,7 @@ def criteria(draw: st.DrawFn) -> Criterion:
 
 @st.composite
 def plans(draw: st.DrawFn) -> list[Task]:
-    """Tasks whose dependencies have no circle, written in any order."""
+    """Generates tasks whose dependencies have no circle, in any order."""
     names = draw(numbers())
     ranks = draw(st.permutations(names))
     some = st.lists(criteria(), max_size=2)
@@ -132,7 +132,7 @@ class PlanWriter:
 
 @st.composite
 def markdown(draw: st.DrawFn, tasks: list[Task]) -> str:
-    """The plan in Markdown."""
+    """Returns the plan in Markdown."""
     writer = PlanWriter(draw)
     parts = [
         writer.one("# The plan\n\n", "# The plan\n\nSome words.\n\n## Tasks 1-5: all of them\n\n", "# The plan #\n")
@@ -176,7 +176,7 @@ def _label(writer: PlanWriter, names: tuple[str, ...]) -> str:
 
 
 def _field(writer: PlanWriter, names: tuple[str, ...], value: str | list[str]) -> str:
-    """A label with its value behind it, or with a list below."""
+    """Returns a label with its value after it, or with a list below."""
     lead = writer.one("", "- ", "* ")
     if isinstance(value, str):
         return f"{lead}{_label(writer, names)} {value}\n"
@@ -260,7 +260,7 @@ WRITERS: tuple[Callable[[Any], str], ...] = (
 
 @st.composite
 def yaml_text(draw: st.DrawFn, tasks: list[Task]) -> str:
-    """The plan in YAML."""
+    """Returns the plan in YAML."""
     writer = PlanWriter(draw)
     result = [_yaml_task(writer, task) for task in tasks]
     data = writer.one(

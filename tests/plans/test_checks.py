@@ -15,12 +15,12 @@ AGENTS = ["implementer", "reviewer", "dev"]
 
 
 def plan_with(tasks: dict[str, str], agents: list[str] | None = None, head: str = "") -> Plan:
-    """A plan of these tasks, each with its lines."""
+    """Returns a plan of these tasks, each with its lines."""
     parts = [f"## Task {number}: T\n{lines}\n\nx\n" for number, lines in tasks.items()]
     return plan_of(head + "\n".join(parts), agents=agents or ())
 
 
-def test_all_errors_in_one_pass():
+def test_all_errors_are_found_in_one_pass():
     """Every kind of error is found at once, each with its line and a hint."""
     text = (
         "## Task 1:\n\nx\n\n## Task 2: b\n**Agent**: dev\n\n## Task 3: c\n**Depends on**: 3, 9\n\nx\n\n"
@@ -48,22 +48,22 @@ def test_a_number_is_above_zero(number: str):
     assert "a number must be above 0" in found(plan, error=True)[0]
 
 
-def test_an_unknown_dependency_leads_to_the_nearest():
-    """The nearest name is named where there is one, and the first tasks where there is none."""
+def test_an_unknown_dependency_has_a_suggestion():
+    """The error has the nearest name, or else the first tasks."""
     plan = plan_with({"setup": "", "1": "**Depends on**: setpu, 7"})
     assert [error.hint for error in plan.errors] == ["did you mean setup?", "the tasks are: setup, 1"]
     many = plan_with({str(n): "**Depends on**: 99" if n == 1 else "" for n in range(1, 20)})
     assert many.errors[0].hint == "the tasks are: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, …"
 
 
-def test_suggestions_end_some_time():
-    """A plan with thousands of unknown names is answered at once: only the first get a suggestion."""
+def test_the_number_of_suggestions_is_limited():
+    """In a plan with thousands of unknown names only the first get a suggestion."""
     plan = plan_with({"setup": "", "1": "**Depends on**: " + ", ".join(f"setup{n}" for n in range(100))})
     hints = [error.hint for error in plan.errors]
     assert hints.count("did you mean setup?") == 20
 
 
-def test_an_integration_needs_something_to_integrate():
+def test_an_integration_task_needs_dependencies():
     """An integration task without dependencies is an error at its type."""
     plan = plan_with({"1": "", "2": "**Type**: integration"})
     assert found(plan, error=True) == [
@@ -72,8 +72,8 @@ def test_an_integration_needs_something_to_integrate():
     assert plan_with({"1": "", "2": "**Type**: integration\n**Depends on**: 1"}).findings == []
 
 
-def test_a_type_that_nobody_knows_is_regular():
-    """Another type is reported, and read as regular."""
+def test_an_unknown_type_is_regular():
+    """An unknown type is a warning, and read as regular."""
     plan = plan_with({"1": "**Type**: rare"})
     assert plan.tasks[0].type == "regular"
     assert found(plan, error=False) == [
@@ -81,8 +81,8 @@ def test_a_type_that_nobody_knows_is_regular():
     ]
 
 
-def test_a_worktree_group_must_be_there():
-    """Where the plan names its groups, another one is reported with the nearest; without groups any name will do."""
+def test_a_worktree_group_must_exist():
+    """If the plan defines its groups, another one is an error with the nearest; without definitions any name works."""
     head = "---\nworktree_groups: [backend, frontend]\n---\n"
     expected = {"1": "bakend", "2": "x", "3": "backend"}
     plan = plan_with({number: f"**Worktree group**: {group}" for number, group in expected.items()}, head=head)
@@ -93,8 +93,8 @@ def test_a_worktree_group_must_be_there():
     assert plan_with({"1": "**Worktree group**: x"}).findings == []
 
 
-def test_the_tasks_of_a_group_follow_each_other():
-    """A group is worked through in the plan's order, unless it is described as parallel; the plan's own words stay."""
+def test_tasks_of_a_group_run_in_sequence():
+    """A group runs in the plan's order, unless it is described as parallel; stated dependencies stay."""
     head = "---\nworktree_groups: [api, {group_id: web, execution_model: Parallel}]\n---\n"
     groups = {"1": "api", "2": "web", "3": "api", "4": "web", "5": "api"}
     plan = plan_with({number: f"**Worktree group**: {group}" for number, group in groups.items()}, head=head)
@@ -105,16 +105,16 @@ def test_the_tasks_of_a_group_follow_each_other():
     assert plan.findings == []
 
 
-def test_a_group_follows_the_dependencies_of_its_tasks():
-    """What the plan says comes first: a group never makes a circle, and a wait that is there is not said twice."""
+def test_a_group_follows_the_dependencies():
+    """Stated dependencies go first: a group never makes a circle, and repeats no dependency."""
     fields = {"1": "**Depends on**: 2", "2": "", "3": "**Depends on**: 1\n**Files**: a.py", "4": "**Files**: a.py"}
     plan = plan_with({number: f"**Worktree group**: api\n{text}" for number, text in fields.items()})
     assert plan.needs() == {"1": ["2", "4"], "2": [], "3": ["1", "4"], "4": ["2"]}
     assert (plan.tasks[2].implied_dependencies, plan.tasks[2].group_dependencies) == (["4"], [])
 
 
-def test_an_unknown_agent_is_a_warning_and_the_default_does_it():
-    """The nearest agent is named, the default agent takes the place, and without a list of agents nobody asks."""
+def test_an_unknown_agent_is_a_warning():
+    """The nearest agent is named, the default agent does the task, and without a list of agents there is no check."""
     tasks = {"1": "**Agent**: implementor", "2": "**Agent**: zzz", "3": "**Agent**: dev", "4": ""}
     plan = plan_with(tasks, AGENTS)
     assert found(plan, error=False) == [
@@ -125,7 +125,7 @@ def test_an_unknown_agent_is_a_warning_and_the_default_does_it():
     assert [task.agent for task in plan_with(tasks).tasks] == ["implementor", "zzz", "dev", ""]
 
 
-def test_an_unknown_default_agent_is_said_once():
+def test_an_unknown_default_agent_is_reported_once():
     """The default agent is checked at its own line, and not for each task."""
     plan = plan_with({"1": "", "2": ""}, AGENTS, head="---\nsow:\n  default_agent: deev\n---\n")
     assert found(plan, error=False) == [
@@ -134,7 +134,7 @@ def test_an_unknown_default_agent_is_said_once():
     assert plan.default_agent == ""
 
 
-def test_unknown_reviewers_are_said():
+def test_unknown_reviewers_are_reported():
     """The agents of quality control are checked, too."""
     head = (
         "---\nquality_control: {review_agent: reviwer, agents: {explicit_list: [reviewer, qc], blocked: [dev]}}\n---\n"
@@ -146,7 +146,7 @@ def test_unknown_reviewers_are_said():
 
 
 def test_a_cycle_is_printed_as_a_path():
-    """Each knot is one error, printed from its first task round to it, the shortest way."""
+    """Each cycle is one error, printed from its first task back to it, the shortest way."""
     needs = {"1": "None", "2": "1, 5", "5": "2", "6": "5, 7", "7": "6"}
     plan = plan_with({number: f"**Depends on**: {text}" for number, text in needs.items()})
     assert [error.message for error in plan.errors] == [
@@ -155,7 +155,7 @@ def test_a_cycle_is_printed_as_a_path():
     ]
 
 
-def test_a_long_cycle_is_cut_short():
+def test_a_long_cycle_is_shortened():
     """A circle of hundreds of tasks is shown by its ends."""
     plan = plan_with({str(n): f"**Depends on**: {n % 300 + 1}" for n in range(1, 301)})
     (error,) = plan.errors
@@ -165,8 +165,8 @@ def test_a_long_cycle_is_cut_short():
     assert len(error.message) < 200
 
 
-def test_two_that_write_one_file_are_put_in_order():
-    """The later of two tasks of one wave waits, with a warning; what the plan says stays as it is."""
+def test_two_tasks_with_one_file_are_ordered():
+    """The later of two tasks of one wave waits, with a warning; stated dependencies stay."""
     plan = plan_with({"1": "**Files**: a.py", "2": "**Files**: ./a.py, b.py", "3": "**Files**: b.py"})
     assert plan.needs() == {"1": [], "2": ["1"], "3": ["2"]}
     assert [task.depends_on for task in plan.tasks] == [[], [], []]
@@ -176,15 +176,15 @@ def test_two_that_write_one_file_are_put_in_order():
     ]
 
 
-def test_who_waits_already_waits_for_nobody_else():
-    """Tasks that the plan has in order, directly or by others between them, need no other order."""
+def test_ordered_tasks_need_no_other_order():
+    """Tasks that the plan orders, directly or not, get no further dependency."""
     plan = plan_with({"1": "**Files**: a.py", "2": "**Depends on**: 1", "3": "**Depends on**: 2\n**Files**: a.py"})
     assert plan.tasks[2].implied_dependencies == []
     assert plan.findings == []
 
 
-def test_tasks_of_two_waves_are_put_in_order_silently():
-    """Tasks that could meet although they are in two waves are ordered as the waves are."""
+def test_tasks_of_two_waves_are_ordered_silently():
+    """Tasks of two waves that could run in parallel are ordered as the waves are."""
     plan = plan_with({"3": "", "2": "**Depends on**: 3\n**Files**: a.py", "1": "**Files**: a.py"})
     assert plan.needs() == {"3": [], "2": ["3", "1"], "1": []}
     assert plan.findings == []
@@ -203,7 +203,7 @@ TASKS = st.lists(
 
 @given(TASKS, st.permutations(range(12)))
 def test_the_order_of_files_never_makes_a_cycle(tasks: list[tuple[set[int], set[str]]], places: list[int]):
-    """Whatever tasks share which files, all of them have a wave, and no two that share one are in the same."""
+    """For any shared files all tasks have a wave, and no two with one file are in the same."""
     lines = {}
     for number, (before, files) in sorted(enumerate(tasks, 1), key=lambda each: places[each[0] - 1]):
         needed = ", ".join(str(item) for item in before if 0 < item < number)
@@ -216,7 +216,7 @@ def test_the_order_of_files_never_makes_a_cycle(tasks: list[tuple[set[int], set[
         assert len(written) == len(set(written))
 
 
-def test_findings_end_some_time():
+def test_the_number_of_findings_is_limited():
     """Of thousands of errors and warnings the first are kept, and the rest is counted."""
     text = (
         "## Task 1: a\n**Depends on**: "
@@ -233,14 +233,14 @@ def test_findings_end_some_time():
 
 @pytest.mark.parametrize("name", ["plan.md", "plan.yaml"])
 def test_a_plan_that_is_too_long_is_refused(name: str):
-    """More lines than a plan may have are one error, and nothing is read."""
+    """More lines than the limit are one error, and nothing is read."""
     plan = plan_of("\n" * (MAX_LINES + 1), name=name)
     assert found(plan, error=True) == [f"{name}: the plan has more than 400,000 lines (split it into several plans)"]
 
 
 @pytest.mark.full
 def test_a_plan_with_too_many_tasks_is_refused():
-    """More tasks than a plan may have, in one file or in several, are one error."""
+    """More tasks than the limit, in one file or in several, are one error."""
     heading = "## Task 1: a\n" * (MAX_TASKS + 1)
     assert [error.message for error in plan_of(heading).errors] == ["the file has more than 20,000 sections"]
     half = "".join(f"## Task {n}: a\nx\n" for n in range(1, MAX_TASKS // 2 + 2))

@@ -44,8 +44,8 @@ PLAN = "## Task 1: One\n\nx\n\n## Task 2: Two\n\nx\n\n## Task 3: Three\n**Depend
 
 
 @all_of("text", UNDERSTOOD)
-def test_what_is_understood(text: str):
-    """Every form of a dependency names its tasks, and nothing of it is strange."""
+def test_known_forms_are_understood(text: str):
+    """Every form of a dependency names its tasks, and no word is left."""
     references, strange = dependencies(text, 7)
     assert [f"{reference.file} {reference.task}".strip() for reference in references] == UNDERSTOOD[text]
     assert strange == []
@@ -53,12 +53,12 @@ def test_what_is_understood(text: str):
 
 
 @all_of("text", STRANGE)
-def test_what_is_not_understood_is_handed_back(text: str):
-    """Words that name no task are neither dropped nor guessed at."""
+def test_unknown_words_are_returned(text: str):
+    """Words that name no task are neither dropped nor guessed."""
     assert dependencies(text, 1)[1] == STRANGE[text]
 
 
-def test_a_dependency_is_written_as_in_the_heading():
+def test_a_dependency_can_have_the_form_of_a_heading():
     """`TASK-10` is task 10, unless a task has this very id (C3)."""
     plan = plan_of("## TASK-10: a\n\nx\n\n## TASK-11: b\n**Depends**: TASK-010\n\nx\n")
     assert (plan.tasks[1].depends_on, plan.findings) == (["10"], [])
@@ -67,7 +67,7 @@ def test_a_dependency_is_written_as_in_the_heading():
     assert (plan.tasks[2].depends_on, plan.findings) == (["task-10"], [])
 
 
-def test_what_is_not_understood_is_a_warning():
+def test_unknown_words_are_a_warning():
     """The plan is read, and the words are named with their line."""
     plan = plan_of(PLAN.format("Task 1 and the big refactoring"))
     assert plan.tasks[2].depends_on == ["1"]
@@ -76,7 +76,7 @@ def test_what_is_not_understood_is_a_warning():
     ]
 
 
-def test_a_dependency_that_is_named_twice_counts_once():
+def test_a_repeated_dependency_counts_once():
     """The same task in several spellings is one dependency."""
     assert plan_of(PLAN.format("1, Task 1, 01, 1-2")).tasks[2].depends_on == ["1", "2"]
 
@@ -84,13 +84,13 @@ def test_a_dependency_that_is_named_twice_counts_once():
 @pytest.mark.parametrize(
     "text", ["9" * 2_000_000, "1-" + "9" * 2_000_000, "9" * 5000 + "-" + "9" * 5000, "1-1-1-1", "-", "--"]
 )
-def test_numbers_without_end_are_no_trouble(text: str):
-    """Digits that no int() takes name no task, in a short message."""
+def test_very_long_numbers_name_no_task(text: str):
+    """Digits that no int() accepts name no task, in a short message."""
     plan = plan_of(PLAN.format(text))
     assert all(len(item) < 300 for item in found(plan, error=True) + found(plan, error=False))
 
 
-def test_ranges_do_not_blow_up():
+def test_ranges_are_limited():
     """A text that names millions of tasks stops at the limit."""
     references, _ = dependencies(f"1-{MAX_RANGE}, " * 1000, 1)
     assert len(references) <= MAX_REFERENCES + MAX_RANGE
@@ -99,8 +99,8 @@ def test_ranges_do_not_blow_up():
 
 
 @given(st.text(st.sampled_from("Task 12,;&-–()#:./file and`*[]é²\n")))
-def test_no_text_is_too_odd(text: str):
-    """Any text is understood, strange, or nothing."""
+def test_any_text_is_read(text: str):
+    """Any text is understood, unknown, or empty."""
     references, strange = dependencies(text, 1)
     assert all(reference.task for reference in references)
     assert all(strange)

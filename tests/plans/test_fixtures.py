@@ -1,4 +1,4 @@
-"""Plans in all forms that people write, each with its reading."""
+"""Plans in all forms that people write, and their parsed fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def as_json(value: object) -> Any:
 
 
 @each_case
-def test_a_plan_reads_as_the_table_says(case: dict[str, Any]):
+def test_a_plan_is_read_as_the_table_says(case: dict[str, Any]):
     """Ids, dependencies, files, agents, estimates, criteria, commands, settings, waves and findings are as expected."""
     plan = plan_of_files(case["inputs"], agents=case.get("agents", ()), in_folder=case.get("in_folder", False))
     assert as_json(told(plan)) == case["says"]
@@ -31,7 +31,7 @@ def test_a_plan_reads_as_the_table_says(case: dict[str, Any]):
 @each_case
 @pytest.mark.parametrize("ending", ["\r\n", "\r"], ids=["crlf", "cr"])
 def test_line_endings_make_no_difference(case: dict[str, Any], ending: str):
-    """With other line ends and a byte order mark a plan reads the same, line numbers included."""
+    """With other line ends and a byte order mark a plan is read the same, line numbers included."""
     sources = [
         PlanSource(
             name,

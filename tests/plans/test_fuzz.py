@@ -1,4 +1,4 @@
-"""Any text is read as a plan or a finding, without a crash."""
+"""Any text gives a plan or an error, without a crash."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FILES = sorted(str(path.relative_to(FIXTURES)) for path in FIXTURES.rglob("*.[my
 
 
 def check(plan: Plan, sources: list[PlanSource]) -> None:
-    """A plan is right or says why not: every finding has its place, a short message, and an error has its hint."""
+    """Checks that a plan is valid or has findings: each with a place and a short message, an error with a hint."""
     lines = {source.name: source.text.count("\n") + source.text.count("\r") + 1 for source in sources}
     assert plan.tasks or plan.errors
     for finding in plan.findings:
@@ -71,20 +71,20 @@ def test_any_text(name: str, text: str):
 
 @given(NAMES, st.binary(), st.sampled_from(["replace", "surrogateescape", "backslashreplace"]))
 def test_any_bytes(name: str, data: bytes, errors: str):
-    """Bytes that somebody took for text are read or refused."""
+    """Bytes that are no text are read or refused."""
     check_text(name, data.decode("utf-8", errors))
 
 
 @given(st.lists(st.sampled_from(MARKDOWN), max_size=60).map("".join))
 def test_any_mixture_of_markdown(text: str):
-    """Any mixture of what makes a plan in Markdown is read or refused."""
+    """Any mixture of the parts of a Markdown plan is read or refused."""
     check_text("plan.md", "## Task 1: a\n" + text)
     check_text("plan.md", text)
 
 
 @given(st.lists(st.sampled_from(YAML), max_size=60).map("".join))
 def test_any_mixture_of_yaml(text: str):
-    """Any mixture of what makes a plan in YAML is read or refused."""
+    """Any mixture of the parts of a YAML plan is read or refused."""
     check_text("plan.yaml", "tasks:\n  - number: 1\n    name: a\n    prompt: b\n    " + text)
     check_text("plan.yaml", text)
     check_text("plan.md", f"---\n{text}\n---\n## Task 1: a\nx\n")
@@ -92,7 +92,7 @@ def test_any_mixture_of_yaml(text: str):
 
 @st.composite
 def damaged(draw: st.DrawFn) -> tuple[str, str]:
-    """A good plan with a few parts of it taken out, doubled, moved or replaced."""
+    """Generates a good plan with a few parts removed, doubled, moved or replaced."""
     name = draw(st.sampled_from(FILES))
     text = (FIXTURES / name).read_text()
     for _ in range(draw(st.integers(1, 4))):
@@ -105,7 +105,7 @@ def damaged(draw: st.DrawFn) -> tuple[str, str]:
 
 @given(damaged())
 def test_any_damage_to_a_good_plan(case: tuple[str, str]):
-    """A plan with a few wrong letters is read or refused."""
+    """A damaged plan is read or refused."""
     check_text(*case)
 
 
@@ -119,7 +119,7 @@ def test_any_damage_to_several_files(cases: list[tuple[str, str]]):
 
 @all_of("name", FILES)
 def test_every_beginning_of_a_plan(name: str):
-    """A file that breaks off anywhere is read or refused."""
+    """A file that ends anywhere is read or refused."""
     text = (FIXTURES / name).read_text()
     for end in range(0, len(text), max(1, len(text) // 100)):
         check_text(name, text[:end])

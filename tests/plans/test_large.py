@@ -20,7 +20,7 @@ SMALL = "# P\n\n## Task 1: a\n**Files**: a.py\n**Depends on**: None\n**Estimated
 
 
 def before(number: int) -> list[int]:
-    """The tasks that one needs: three, spread over those before it."""
+    """Returns three dependencies, spread over the tasks before this one."""
     return sorted({number // 2, number - 1, number - number // 3} - {0, number})
 
 
@@ -39,7 +39,7 @@ def in_yaml(number: int) -> str:
     ("name", "head", "write"), [("plan.md", "# P\n\n", in_markdown), ("plan.yaml", "name: P\ntasks:\n", in_yaml)], 1
 )
 def test_ten_thousand_tasks_are_read(name: str, head: str, write):
-    """A plan of more than two megabytes with nearly 30,000 dependencies is read without a complaint."""
+    """A plan of more than two megabytes with nearly 30,000 dependencies is read without a finding."""
     text = head + "".join(write(number) for number in range(1, TASKS + 1))
     assert len(text) > 2_000_000
     plan = plan_of(text, name=name)
@@ -50,8 +50,8 @@ def test_ten_thousand_tasks_are_read(name: str, head: str, write):
     assert graph.critical_path(plan.needs(), minutes) == [str(number) for number in range(1, TASKS + 1)]
 
 
-def test_no_regular_expression_reads_a_plan():
-    """Nothing in the room of plans, or in the rules of a plan, matches a pattern that could blow up."""
+def test_no_slow_regular_expression_reads_a_plan():
+    """No pattern in the packages of plans, or in the rules of a plan, can take exponential time."""
     files = [*Path(reader.__file__).parent.glob("*.py"), Path(graph.__file__), Path(domain_plan.__file__)]
     assert len(files) > 10
     for path in files:
@@ -69,8 +69,8 @@ def loaded(code: str) -> set[str]:
     return set(result.stderr.split())
 
 
-def test_a_plan_in_markdown_is_light():
-    """Reading Markdown, labels of the author's own included, loads no module that costs a start of its own."""
+def test_a_markdown_plan_imports_little():
+    """Reading Markdown, also with the author's own labels, loads no slow module."""
     code = "from sow.domain.plans.plan import PlanSource; from sow.plans.reader import read"
     code += f"; read([PlanSource('p.md', {SMALL!r})])"
     assert loaded(f"{code}; {BARE}") & HEAVY - loaded(BARE) == set()

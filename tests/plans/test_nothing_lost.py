@@ -33,7 +33,7 @@ LEAF = "leaf"
 
 
 def shapes(keys: tuple[str, ...]) -> st.SearchStrategy[Any]:
-    """Any nesting of texts, lists and mappings with these keys."""
+    """Generates any nesting of texts, lists and mappings with these keys."""
     return st.recursive(
         st.just(LEAF),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(keys), inner, max_size=3),
@@ -42,7 +42,7 @@ def shapes(keys: tuple[str, ...]) -> st.SearchStrategy[Any]:
 
 
 def with_words(shape: Any, count: Iterator[int]) -> Any:
-    """The shape with a word of its own in each place."""
+    """Returns the shape with a different word in each place."""
     if isinstance(shape, dict):
         return {key: with_words(value, count) for key, value in shape.items()}
     if isinstance(shape, list):
@@ -62,7 +62,7 @@ def words_in(data: Any) -> Iterator[str]:
 
 
 def said(plan: Plan) -> str:
-    """All that a plan has and all that was found, in one text."""
+    """Returns the plan and all findings in one text."""
     settings = [plan.name, plan.default_agent, plan.quality_control, plan.worktree_groups, plan.context, plan.prose]
     findings = [f"{finding.message} {finding.hint}" for finding in plan.findings]
     return json.dumps([[task.document() for task in plan.tasks], settings, findings])
@@ -94,7 +94,7 @@ def test_no_word_about_the_plan_is_lost(fields: dict[str, Any], in_frontmatter: 
 
 @given(st.lists(st.sampled_from([text for text in MARKDOWN if "---" not in text]), max_size=60).map("".join))
 def test_no_line_of_markdown_is_lost(text: str):
-    """Every line is in the text of a task or in the prose, but for the headings of tasks."""
+    """Every line is in the text of a task or in the prose, except the headings of tasks."""
     plan = plan_of("# P\n" + text)
     lines = f"# P\n{text}".split("\n")
     headings = {task.line for task in plan.tasks}

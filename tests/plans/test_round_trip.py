@@ -43,14 +43,14 @@ def read_back(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def strange(plan: Plan) -> list[str]:
-    """All warnings but those of shared files."""
+    """Returns all warnings except those of shared files."""
     return [text for text in found(plan, error=False) if "both write" not in text]
 
 
 @pytest.mark.full
 @given(st.data(), random_plans.plans())
 def test_markdown_reads_back(data: st.DataObject, tasks: list[Task]):
-    """Every graph, in any mixture of the forms of Markdown, is the same graph, and nothing in it is strange."""
+    """Every graph, in any mixture of the forms of Markdown, is the same graph, without a warning."""
     plan = plan_of(data.draw(random_plans.markdown(tasks)))
     assert read_back(plan) == {task.number: meant(task) for task in tasks}
     assert strange(plan) == []
@@ -72,7 +72,7 @@ def test_yaml_reads_back(data: st.DataObject, tasks: list[Task]):
 @pytest.mark.full
 @given(st.data(), random_plans.plans())
 def test_both_formats_mean_the_same(data: st.DataObject, tasks: list[Task]):
-    """A plan of two files, one in each format, is the plan that either of them is."""
+    """A plan of two files, one in each format, equals the plan of either."""
     place = data.draw(st.integers(1, len(tasks)))
     names = ["first.md", "second.yaml"] if data.draw(st.booleans()) else ["first.yaml", "second.md"]
     writers = {"md": random_plans.markdown, "yaml": random_plans.yaml_text}

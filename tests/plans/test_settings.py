@@ -52,15 +52,15 @@ def test_a_setting_in_any_place(read, holder: str, key: str):
 
 @both
 def test_reviewers_as_a_plain_list(read):
-    """A list of reviewers is the short form of an explicit one."""
+    """A plain list of reviewers has the mode explicit."""
     plan = read("quality_control: {agents: [reviewer, verifier]}")
     assert plan.quality_control == {"agents": {"mode": "explicit", "explicit_list": ["reviewer", "verifier"]}}
     assert plan.findings == []
 
 
 @both
-def test_groups_are_kept_whole(read):
-    """What a group has besides its name reaches the agents."""
+def test_groups_are_kept_completely(read):
+    """All fields of a group reach the agents."""
     plan = read("worktree_groups: [{group_id: a, isolation: weak}]")
     assert plan.context == {"worktree_groups": [{"group_id": "a", "isolation": "weak"}]}
 
@@ -76,7 +76,7 @@ CONTEXT = {
 
 @both
 @pytest.mark.parametrize("key", CONTEXT)
-def test_what_agents_are_to_know(read, key: str):
+def test_context_for_agents_is_kept(read, key: str):
     """Compliance, data flow, metadata, description and version are kept as context, without a warning."""
     plan = read(f"{key}: {CONTEXT[key]}")
     assert plan.findings == []
@@ -86,13 +86,13 @@ def test_what_agents_are_to_know(read, key: str):
 
 @both
 @pytest.mark.parametrize("value", ["true", "yes", "ON", "True", '"true"'])
-def test_truth_in_all_its_words(read, value: str):
+def test_all_spellings_of_true(read, value: str):
     """A flag is true in any of its spellings."""
     assert read(f"quality_control: {{enabled: {value}}}").quality_control == {"enabled": True}
 
 
 @both
-def test_no_limit_is_none(read):
+def test_zero_is_no_limit(read):
     """A limit of 0, and no value at all, are no limit."""
     assert read("max_concurrency: 0").max_concurrency is None
     assert read("max_concurrency:").max_concurrency is None
@@ -162,21 +162,21 @@ UNKNOWN = {
 
 @both
 @pytest.mark.parametrize("line", UNKNOWN)
-def test_an_unknown_key_is_kept_and_said(read, line: str):
-    """A key that nobody knows is named with its path and line, and kept."""
+def test_an_unknown_key_is_kept_with_a_warning(read, line: str):
+    """An unknown key is named with its path and line, and kept."""
     plan = read(line)
     (warning,) = found(plan, error=False)
     assert f"the key {UNKNOWN[line]!r} is not understood" in warning
     assert UNKNOWN[line].rpartition(".")[2] in json.dumps([plan.context, plan.quality_control])
 
 
-def test_a_mistyped_setting_leads_to_the_right_one():
+def test_a_mistyped_setting_has_a_suggestion():
     """The nearest setting is named."""
     assert "did you mean default_agent?" in found(in_frontmatter("conductor: {default_agnet: dev}"), error=False)[0]
 
 
-def test_of_two_settings_the_first_counts():
-    """A setting that is there twice, with two values, is taken from its first place, and the other one is named."""
+def test_the_first_of_two_settings_counts():
+    """For a setting with two values the first place counts, and the other one is named."""
     plan = in_yaml("sow: {max_concurrency: 2, default_agent: a}\nconductor:\n  max_concurrency: 3\n  default_agent: b")
     assert (plan.max_concurrency, plan.default_agent) == (2, "a")
     assert plan.context == {"conductor.max_concurrency": "3", "conductor.default_agent": "b"}
@@ -186,13 +186,13 @@ def test_of_two_settings_the_first_counts():
     ]
 
 
-def test_equal_settings_are_no_trouble():
-    """A setting that is there twice with one value is one setting."""
+def test_equal_settings_are_no_problem():
+    """A setting with one value in two places is one setting."""
     assert in_yaml("conductor: {default_agent: a}\nplan: {default_agent: a}").findings == []
 
 
-def test_an_unknown_mode_of_review_is_said():
-    """The modes are named."""
+def test_an_unknown_review_mode_is_reported():
+    """The error has all modes."""
     plan = in_frontmatter("quality_control: {agents: {mode: explict}}")
     assert found(plan, error=False) == [
         "plan.md:2: quality_control: 'explict' is no mode (a mode is one of: auto, explicit, mixed, intelligent)"
@@ -202,21 +202,21 @@ def test_an_unknown_mode_of_review_is_said():
 @pytest.mark.parametrize(
     "text", ["---\n## Task 1: One\n\nx\n", "---\n---\n## Task 1: One\n\nx\n", "---\n\n\n---\n## Task 1: One\nx"]
 )
-def test_frontmatter_that_is_none_is_said(text: str):
+def test_empty_frontmatter_is_reported(text: str):
     """A block that is empty or never ends is named, and the tasks are read."""
     plan = plan_of(text)
     assert len(plan.tasks) == 1
     assert [(finding.line, finding.error) for finding in plan.findings] == [(1, False)]
 
 
-def test_broken_frontmatter_is_an_error_at_its_line():
-    """What is wrong in the frontmatter has the line of the file, and the tasks are read all the same."""
+def test_broken_frontmatter_is_an_error_with_its_line():
+    """The error has the line of the file, and the tasks are still read."""
     plan = plan_of("---\nconductor:\n  default_agent: a\n  default_agent: b\n---\n## Task 1: One\n\nx\n")
     assert found(plan, error=True) == ["plan.md:4: the key 'default_agent' is here a second time (keep one of the two)"]
     assert plan.tasks[0].line == 6
 
 
-def test_the_name_in_the_frontmatter_stands_in_for_a_title():
+def test_the_name_in_the_frontmatter_replaces_a_title():
     """A name before the text is the plan's, unless the text has a title."""
     assert plan_of("---\nname: A\n---\n## Task 1: One\n\nx\n").name == "A"
     assert plan_of("---\nname: A\n---\n# B\n## Task 1: One\n\nx\n").name == "B"

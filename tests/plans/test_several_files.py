@@ -33,14 +33,14 @@ def test_numbers_that_differ_stay_as_they_are():
     assert needs(plan) == {"1": [], "2": [], "3": ["2"], "4": ["3"]}
 
 
-def test_the_same_number_is_told_apart_by_its_file():
-    """A number that several files have gets the name of its file; within a file it is still that file's own."""
+def test_the_same_number_gets_the_name_of_its_file():
+    """A number in several files gets the name of its file; within a file it is still that file's own."""
     plan = plan_of_named({"plans/setup.md": ONE, "plans/build.md": task("2", "1") + task("1")})
     assert needs(plan) == {"setup#1": [], "setup#2": [], "build#2": ["build#1"], "build#1": []}
 
 
-def test_files_of_one_name_are_told_apart_by_their_paths():
-    """Where two files have the same name, the id has the whole path."""
+def test_files_of_one_name_get_their_paths():
+    """If two files have the same name, the id has the whole path."""
     plan = plan_of_named({"a/plan.md": task("1"), "b/plan.md": task("1"), "c.md": task("1")})
     assert [task.id for task in plan.tasks] == ["a/plan.md#1", "b/plan.md#1", "c#1"]
 
@@ -59,12 +59,12 @@ FORMS = [
 
 @all_of("form", FORMS)
 def test_a_reference_finds_its_file(form: str):
-    """A file is named by its path from the file that names it, by an ending of its path, or by its name alone."""
+    """A file is named by its relative path, by an ending of its path, or by its name alone."""
     plan = plan_of_named({"plans/setup.md": ONE, "plans/build.md": task("2", form)})
     assert needs(plan)["build#2"] == ["setup#2"]
 
 
-def test_a_file_beside_comes_before_one_elsewhere():
+def test_a_file_in_the_same_folder_goes_first():
     """Of two files with the same name the one in the same folder is meant."""
     plan = plan_of_named(
         {"a/s.md": task("1"), "b/s.md": task("1"), "b/t.md": task("5", "s.md:1"), "a/t.md": task("6", "s.md:1")}
@@ -72,7 +72,7 @@ def test_a_file_beside_comes_before_one_elsewhere():
     assert (needs(plan)["5"], needs(plan)["6"]) == (["b/s.md#1"], ["a/s.md#1"])
 
 
-def test_yaml_and_markdown_name_each_other():
+def test_yaml_and_markdown_can_refer_to_each_other():
     """A reference crosses from one format to the other."""
     yaml = "tasks:\n  - {id: 2, name: n, prompt: x, depends_on: [{file: a.md, task: 1}]}\n"
     assert needs(plan_of_named({"a.md": task("1") + task("3", "b.yaml:2"), "b.yaml": yaml})) == {
@@ -88,8 +88,8 @@ def test_a_number_of_several_other_files_is_ambiguous():
     assert found(plan, error=True) == ["c.md:2: task 2 depends on 1, which could be a#1, b#1 (write file:F:task:N)"]
 
 
-def test_a_missing_file_is_an_error_that_says_which_to_add():
-    """A reference to a file that was not given has a hint how to name it."""
+def test_a_missing_file_has_a_hint():
+    """A reference to a file that was not given has a hint to add it."""
     plan = plan_of_named({"plans/b.md": task("1", "setup.md:2")})
     assert found(plan, error=True) == [
         "plans/b.md:2: task 1 depends on task 2 of setup.md, which was not given"
@@ -97,16 +97,16 @@ def test_a_missing_file_is_an_error_that_says_which_to_add():
     ]
 
 
-def test_a_missing_task_of_a_file_is_an_error_that_says_what_there_is():
-    """The file is there and the task is not: its tasks are named."""
+def test_a_missing_task_of_a_file_lists_the_others():
+    """If the file has no such task, its tasks are named."""
     plan = plan_of_named({"a.md": ONE, "b.md": task("3", "a.md:7")})
     assert found(plan, error=True) == [
         "b.md:2: task 3 depends on task 7 of a.md, which does not exist (the tasks are: 1, 2)"
     ]
 
 
-def test_the_only_task_further_up_is_taken_for_one_of_a_missing_file():
-    """A single earlier task of that number stands in for a file that was not given, with a warning."""
+def test_the_only_earlier_task_replaces_one_of_a_missing_file():
+    """A single earlier task of that number replaces one of a file that was not given, with a warning."""
     plan = plan_of_named({"a.md": task("1") + task("2", "other.md:1")})
     assert needs(plan)["2"] == ["1"]
     assert "task 1 of a.md is taken for it" in found(plan, error=False)[0]
@@ -115,13 +115,13 @@ def test_the_only_task_further_up_is_taken_for_one_of_a_missing_file():
 @pytest.mark.parametrize(
     "text", [task("1") + task("2", "1, other.md:1"), task("2", "other.md:3") + task("3"), task("1", "other.md:1")]
 )
-def test_nothing_is_taken_that_could_be_wrong(text: str):
-    """A task that is named by itself, one further down, and the task itself do not stand in for another file's."""
+def test_no_doubtful_task_replaces_another(text: str):
+    """A task named by itself, a later one, and the task itself do not replace another file's."""
     assert "which was not given" in found(plan_of_named({"a.md": text}), error=True)[0]
 
 
 def test_a_cycle_across_files_is_found():
-    """Files that wait for each other are a cycle, with the ids of both."""
+    """Files that depend on each other are a cycle, with the ids of both."""
     plan = plan_of_named({"a.md": task("1", "b.md:1"), "b.md": task("1", "a.md:1")})
     assert found(plan, error=True) == [
         "a.md:2: a cycle of dependencies: a#1 → b#1 → a#1 (remove one of these dependencies)"
@@ -129,7 +129,7 @@ def test_a_cycle_across_files_is_found():
 
 
 def test_a_file_without_tasks_is_an_error_or_left_out():
-    """A named file must have tasks; one that was met in a folder need not, as long as another one has."""
+    """A named file must have tasks; one of a folder need not, if another one has."""
     sources = [PlanSource("d/a.md", ONE, in_folder=True), PlanSource("d/README.md", "# Read me\n", in_folder=True)]
     assert found(read(sources), error=False) == ["d/README.md: there are no tasks in this file (it is left out)"]
     assert not read(sources).errors
@@ -138,8 +138,8 @@ def test_a_file_without_tasks_is_an_error_or_left_out():
     assert found(read([]), error=True) == ["plan: there are no tasks (write one as: ## Task 1: name)"]
 
 
-def test_findings_stand_in_the_order_of_files_and_lines():
-    """Whatever found them, findings are sorted; those that were there before are among them."""
+def test_findings_are_sorted_by_file_and_line():
+    """Findings of all checks, and earlier ones, are sorted together."""
     before = PlanFinding("b.md", 1, "too large", hint="h", error=True)
     sources = [PlanSource("a.md", task("1", "7") + task("1")), PlanSource("b.md", task("2", "9"))]
     plan = read(sources, findings=[before])
@@ -152,13 +152,13 @@ def test_findings_stand_in_the_order_of_files_and_lines():
     assert before in plan.errors
 
 
-def test_the_plan_is_called_as_its_first_file():
-    """The first name that a file has is the plan's, and the first file's own name where there is none."""
+def test_the_plan_has_the_name_of_its_first_file():
+    """The first name in any file is the plan's, or else the first file's own name."""
     assert plan_of_named({"a.md": ONE, "b.md": "# B\n" + task("3")}).name == "B"
     assert plan_of_named({"a.md": ONE, "b.md": task("3")}).name == "a"
 
 
-def test_the_default_agent_of_a_file_is_that_files():
+def test_a_default_agent_belongs_to_its_file():
     """Each file's default agent does its tasks, and none of another file (C18)."""
     files = {
         "a.yaml": "default_agent: dev\ntasks: [{id: 1, name: n, prompt: x}]",
@@ -170,8 +170,8 @@ def test_the_default_agent_of_a_file_is_that_files():
     assert {task.id: task.agent for task in plan.tasks} == {"1": "dev", "2": "tester", "3": "y", "4": ""}
 
 
-def test_what_files_say_outside_their_tasks_is_kept_apart():
-    """Each file's prose and each file's context is kept, in the order of the files."""
+def test_prose_and_context_are_kept_by_file():
+    """Each file's prose and context are kept, in the order of the files."""
     files = {
         "a.md": "# A\n\nwords\n\n" + ONE,
         "b.yaml": "goal: x\ntasks: [{id: 3, name: n, prompt: x}]",

@@ -1,4 +1,4 @@
-"""The suggestion for a mistyped name is the name that was meant."""
+"""The suggestion for a mistyped name."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ MEANT = {
 
 
 @all_of("name", MEANT)
-def test_a_slip_is_understood(name: str):
+def test_a_typo_is_understood(name: str):
     """A letter more, less, other or swapped, and half a name, lead to the name."""
     assert nearest(name, NAMES) == MEANT[name]
 
 
 @pytest.mark.parametrize("name", ["", "x", "baker", "12", "1.5", "i" * 1000])
-def test_what_is_far_from_all_is_near_to_none(name: str):
+def test_distant_names_have_no_suggestion(name: str):
     """Other words, numbers and very long names get no suggestion."""
     assert nearest(name, [*NAMES, "11", "1.4"]) == ""
 
 
 def exact(one: str, other: str) -> int:
-    """The distance by its definition."""
+    """Returns the distance by its definition."""
 
     @cache
     def of(i: int, j: int) -> int:
@@ -52,5 +52,5 @@ def exact(one: str, other: str) -> int:
 
 @given(st.text("abc", max_size=8), st.text("abc", max_size=8), st.integers(0, 4))
 def test_the_distance_is_exact_up_to_its_limit(one: str, other: str, most: int):
-    """The quick way counts as the definition does, and stops behind the limit."""
+    """The fast algorithm agrees with the definition, and stops after the limit."""
     assert distance(one, other, most) == min(exact(one, other), most + 1)

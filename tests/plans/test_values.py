@@ -69,8 +69,8 @@ def test_a_duration_is_read_in_minutes(text: str):
 
 
 @all_of("text", NO_DURATIONS)
-def test_what_is_no_duration_is_none(text: str):
-    """Everything else is no duration, however long it is and whatever digits it has."""
+def test_other_texts_are_no_duration(text: str):
+    """Any other text is no duration, with any length and any digits."""
     assert values.minutes(text) is None
 
 
@@ -91,13 +91,13 @@ def test_a_status_word_is_understood(text: str):
 
 
 @all_of("text", NO_STATUSES)
-def test_what_is_no_status_is_none(text: str):
+def test_an_unknown_status_is_none(text: str):
     """A status in other words is not guessed."""
     assert values.status(text) is None
 
 
 def test_every_status_has_a_word():
-    """All statuses of a plan can be written, and no word stands for another one."""
+    """All statuses of a plan can be written, and no word means two of them."""
     assert set(values.STATUS_WORDS.values()) == set(PLAN_STATUSES)
 
 
@@ -108,8 +108,8 @@ def test_an_id_is_one_plain_word(text: str):
 
 
 @all_of("text", NO_IDS)
-def test_what_is_no_id(text: str):
-    """Ranges, words for nothing and other characters make none."""
+def test_an_invalid_id(text: str):
+    """Ranges, words for nothing and other characters are no id."""
     assert not values.is_id(text)
 
 
@@ -118,27 +118,27 @@ PLAIN = {"01": "1", "1": "1", "000": "0", "0" * 50 + "7": "7", "1.10": "1.10", "
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_numbers_are_compared_without_zeros(text: str):
-    """01 is 1, and all that is no whole number stays as it is."""
+    """01 is 1, and other texts stay as they are."""
     assert values.normalized_id(text) == PLAIN[text]
 
 
 @all_of("text", PATHS)
-def test_paths_are_read_out_of_a_text(text: str):
+def test_paths_are_found_in_a_text(text: str):
     """Backticks, commas, remarks, verbs and line numbers around a path do not hide it."""
     assert values.paths(text) == (PATHS[text], [])
 
 
 @pytest.mark.parametrize("text", ["a.py, and some more", "the whole tree", "two words, a.py"])
-def test_what_is_no_path_is_handed_back(text: str):
-    """Several words that are not in backticks are no path, and are not lost."""
+def test_other_words_are_returned(text: str):
+    """Several words outside backticks are no path, and are not lost."""
     result, strange = values.paths(text)
     assert strange and all(" " in text for text in strange)
     assert set(result) <= {"a.py"}
 
 
 @given(st.text())
-def test_no_text_is_too_odd(text: str):
-    """Every small language answers to any text."""
+def test_any_text_is_read(text: str):
+    """Each reader accepts any text."""
     values.minutes(text)
     values.status(text)
     values.paths(text)

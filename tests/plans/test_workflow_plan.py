@@ -1,4 +1,4 @@
-"""The reader of a workflow's plan: what it accepts, what it refuses and where, and its digests."""
+"""The reader of a workflow's plan: what it accepts, what it refuses with which line, and its digests."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ HOSTILE = {
 }
 
 
-def test_a_plan_is_read_whole():
-    """All fields of the frontmatter are there, with their lines, and the prose below it."""
+def test_a_plan_is_read_completely():
+    """All fields of the frontmatter are read with their lines, and the prose below."""
     result = plan()
     assert (result.complaints, result.name, result.task_id) == ([], "user_management", "implement_user_management")
     assert [member.name for member in result.members] == ["database_agent", "api_agent", "frontend_agent"]
@@ -76,8 +76,8 @@ def test_a_plan_is_read_whole():
 
 
 @all_of("name", HOSTILE)
-def test_what_is_no_plan_is_refused_at_its_line(name):
-    """Every broken, hostile or huge text is a complaint with its line and what to do, within half a second."""
+def test_an_invalid_plan_is_refused_with_its_line(name):
+    """Every broken, hostile or huge text is an error with its line and a hint, within half a second."""
     text, line = HOSTILE[name]
     start = time.process_time()
     result = read(text)
@@ -88,14 +88,14 @@ def test_what_is_no_plan_is_refused_at_its_line(name):
     )
 
 
-def test_a_key_that_nobody_knows_is_said():
-    """An unknown key that is near to no known one is a remark, and the plan counts."""
+def test_an_unknown_key_is_a_remark():
+    """An unknown key that is near to no known one is a remark, and the plan is valid."""
     (remark,) = plan(("    timeout: 90m", "    mood: good")).complaints
     assert (remark.error, remark.line) == (False, 12)
 
 
-def test_without_groups_one_works_after_the_other():
-    """A plan without groups has one agent in each, every one behind those that it depends on."""
+def test_without_groups_agents_work_in_sequence():
+    """A plan without groups has one agent in each, after its dependencies."""
     without = TEXT.replace("groups:\n  - database_agent\n  - [api_agent]\n  - frontend_agent\n", "")
     swapped = without.replace("dependencies: []", "dependencies: [frontend_agent]").replace(
         "dependencies: [database_agent]", "dependencies: []"
@@ -104,13 +104,13 @@ def test_without_groups_one_works_after_the_other():
     assert read(swapped).order == [["api_agent"], ["frontend_agent"], ["database_agent"]]
 
 
-def test_old_line_ends_and_a_mark_change_nothing():
+def test_line_ends_and_a_byte_order_mark_do_not_matter():
     """Line ends of other systems and a byte order mark are no other plan."""
     other = read("\ufeff" + TEXT.replace("\n", "\r\n"))
     assert (other.digest, other.sections) == (plan().digest, plan().sections)
 
 
-def test_layout_and_comments_are_no_part_of_a_digest():
+def test_layout_and_comments_change_no_digest():
     """Comments, quotes, the order of keys and of dependencies change no digest."""
     other = plan(
         ("    agent: implementer\n    task_id: create_user_table_1727539200\n",
@@ -135,7 +135,7 @@ CHANGES = {
 
 
 @all_of("name", CHANGES)
-def test_a_change_is_seen_in_the_sections_that_it_concerns(name):
+def test_a_change_affects_the_digest_of_its_sections(name):
     """The whole digest changes with every change, the digest of a section only if it concerns that agent."""
     old, new, concerned = CHANGES[name]
     before, after = plan(), plan((old, new))
@@ -143,8 +143,8 @@ def test_a_change_is_seen_in_the_sections_that_it_concerns(name):
     assert {section for section in before.sections if before.sections[section] != after.sections[section]} == concerned
 
 
-def test_a_new_agent_is_a_new_section_and_no_other():
-    """An agent that is added side by side with the last one changes nobody's section."""
+def test_a_new_agent_changes_no_other_section():
+    """An agent that is added beside the last one changes no other agent's section."""
     more = HEAD[HEAD.index("  - name: frontend_agent") : HEAD.index("verifiers:")].replace(
         "frontend_agent", "docs_agent"
     )
@@ -164,8 +164,8 @@ PARTS = [
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=60).map("".join), st.booleans())
-def test_any_text_is_a_plan_or_a_complaint(text, framed):
-    """No text is a crash: it has complaints, or agents with names and digests; and it can be checked."""
+def test_any_text_is_a_plan_or_an_error(text, framed):
+    """Any text has errors, or agents with names and digests; and it can be checked."""
     result = read(f"---\n{text}\n---\n{text}" if framed else text)
     lines = result.prose_line + result.prose.count("\n") + text.count("\n") + 2
     assert result.errors or (result.members and len(result.digest) == 64)
@@ -184,7 +184,7 @@ def test_any_text_is_a_plan_or_a_complaint(text, framed):
 
 @given(st.integers(0, len(TEXT)), st.integers(0, 40), st.text(max_size=5))
 def test_a_damaged_plan_is_no_crash(at, cut, put):
-    """A good plan with a hole or a strange text in it is read or refused, and its digest is that of what was read."""
+    """A good plan with a hole or a strange text is read or refused, and its digest follows what was read."""
     damaged = TEXT[:at] + put + TEXT[at + cut :]
     result = read(damaged)
     assert result.errors or set(result.sections) == {member.name for member in result.members}
@@ -210,7 +210,7 @@ def test_reading_and_checking_a_large_plan_is_quick():
     assert {complaint.rule for complaint in complaints} == {"instructions-section"}
 
 
-def test_the_reader_takes_the_name_of_its_file():
+def test_errors_have_the_callers_file_name():
     """Complaints name the file as the caller does."""
     assert {complaint.file for complaint in workflow_plan.read("", "orchestration/plan.md").complaints} == {
         "orchestration/plan.md"

@@ -199,7 +199,7 @@ def read(text: str, file: str) -> dict[str, str]:
 
 
 def check(old: str, new: str, file: str, statuses: dict[str, str]) -> None:
-    """The old text becomes the new one, which reads so and stays so."""
+    """Checks that the old text becomes the new one, which has these statuses and stays."""
     assert with_statuses(old, file, statuses) == new
     assert with_statuses(new, file, statuses) == new
     assert read(new, file) == read(old, file) | statuses
@@ -207,37 +207,37 @@ def check(old: str, new: str, file: str, statuses: dict[str, str]) -> None:
 
 @by_name(VALUES)
 def test_a_value_is_replaced_in_its_line(old, new):
-    """Whatever form the label has, only the value behind it changes."""
+    """For any form of the label only the value after it changes."""
     check(MARKDOWN.format(old), MARKDOWN.format(new), "plan.md", {"1": "completed"})
 
 
 @by_name(NEW_LINES)
-def test_a_status_that_is_missing_gets_a_line(old, new):
-    """It goes behind the last of the facts that lead the task, or behind the heading, and breaks no list."""
+def test_a_missing_status_gets_a_line(old, new):
+    """It goes after the last leading field, or after the heading, and breaks no list."""
     check(MARKDOWN.format(old), MARKDOWN.format(new), "plan.md", {"1": "completed"})
 
 
 @by_name(FIELDS)
-def test_a_scalar_is_replaced_in_its_place(old, new):
+def test_a_scalar_is_replaced_in_place(old, new):
     """In block style the scalar changes in its quotes; comments, keys and spaces stay."""
     check(YAML.format(old), YAML.format(new), "plan.yaml", {"1": "completed"})
 
 
 @by_name(FLOWS)
 def test_a_task_in_braces(old, new):
-    """In flow style the scalar changes, or a pair is put in behind the last one."""
+    """In flow style the scalar changes, or a pair is added after the last one."""
     text = "tasks: # all\n  - {}\n  - {{number: 2, name: Two, prompt: y}} # end\n"
     check(text.format(old), text.format(new), "plan.yml", {"1": "completed"})
 
 
 @by_name(LEADS)
-def test_a_field_that_is_missing_gets_a_line(old, new):
-    """In block style it goes behind the number, or behind the name that follows, with the same indentation."""
+def test_a_missing_field_gets_a_line(old, new):
+    """In block style it goes after the number, or after the name that follows, with the same indentation."""
     text = "plan:\n  metadata: {{feature_name: P}}\n  tasks:\n  - {}\n    description: x\n"
     check(text.format(old), text.format(new), "plan.yaml", {"1": "completed"})
 
 
-def test_tasks_that_are_all_in_one_pair_of_braces():
+def test_a_file_in_json_stays_json():
     """A file that is JSON stays JSON."""
     old = '{"name": "P", "tasks": [{"id": 1, "name": "A", "prompt": "a"}, {"id": 2, "name": "B", "prompt": "b"}]}'
     new = old.replace('"a"}', '"a", "status": "failed"}').replace('"b"}', '"b", "status": "in-progress"}')
@@ -245,8 +245,8 @@ def test_tasks_that_are_all_in_one_pair_of_braces():
 
 
 @pytest.mark.parametrize("status", PLAN_STATUSES)
-def test_the_words_in_the_file(status):
-    """Each status is written as the word that people use, and read as itself."""
+def test_the_words_of_statuses(status):
+    """Each status is written in its usual word, and read back as itself."""
     text = MARKDOWN.format("**Status**: blocked")
     new = with_statuses(text, "plan.md", {"1": status})
     expected = "blocked" if status == "pending" else status.replace("_", "-")
@@ -266,8 +266,8 @@ def test_the_words_in_the_file(status):
         ("`skipped`", "skipped"),
     ],
 )
-def test_a_word_that_means_the_same_stays(present, status):
-    """Where the present word is read as the wanted status, no byte changes."""
+def test_a_synonym_stays(present, status):
+    """If the present word is read as the wanted status, no byte changes."""
     for text, file in (
         (MARKDOWN.format(f"**Status**: {present}"), "plan.md"),
         (YAML.format(f'    status: "{present}"\n'), "plan.yaml"),
@@ -276,7 +276,7 @@ def test_a_word_that_means_the_same_stays(present, status):
 
 
 def test_pending_needs_no_word():
-    """A task without a status is pending: none is put in."""
+    """A task without a status is pending: none is added."""
     assert with_statuses(MARKDOWN.format(""), "plan.md", {"1": "pending"}) == MARKDOWN.format("")
     assert with_statuses(YAML.format(""), "plan.yaml", {"1": "pending"}) == YAML.format("")
     assert with_statuses("nothing", "plan.md", {}) == "nothing"
@@ -286,7 +286,7 @@ def test_pending_needs_no_word():
 @all_of("mark", ["", "\ufeff"])
 @all_of("last", ["", "\n"])
 def test_line_endings_and_marks_stay(ending, mark, last):
-    """Every line ending, the byte order mark and a missing last newline stay; a new line ends as the others do."""
+    """Every line ending, the byte order mark and a missing last newline stay; a new line ends like the others."""
     markdown = "## Task 1: Á\n\nDo it.\t \n## Task 2: B\n**Status**: pending \n**Agent**: a\nx\n## Task 3: 😀"
     written = markdown.replace("Á\n", "Á\n**Status**: completed\n").replace("pending", "failed")
     yaml = "tasks:\n- name: Á\n  prompt: 'x\n\n    y'\n  status: 'todo' # c\n  id: 1\n- prompt: é\n  name: z\n  id: 2"
@@ -300,26 +300,26 @@ def test_line_endings_and_marks_stay(ending, mark, last):
 
 
 def test_mixed_line_endings_stay():
-    """Where line endings are mixed, each stays, and a new line takes that of the line before it."""
+    """With mixed line endings each stays, and a new line takes that of the line before it."""
     old = "# P\r\n## Task 1: A\rx\r\n\n## Task 2: B\r\n**Agent**: a\n\ry"
     new = "# P\r\n## Task 1: A\r**Status**: failed\rx\r\n\n## Task 2: B\r\n**Agent**: a\n**Status**: failed\n\ry"
     assert with_statuses(old, "a.md", {"1": "failed", "2": "failed"}) == new
 
 
-def test_frontmatter_is_not_touched():
-    """A status in the frontmatter is none of a task's."""
+def test_frontmatter_is_not_changed():
+    """A status in the frontmatter belongs to no task."""
     head = "---\nsow:\n  default_agent: a\nstatus: pending\n---\n"
     check(head + MARKDOWN.format(""), head + MARKDOWN.format("**Status**: failed\n"), "plan.md", {"1": "failed"})
 
 
 def test_document_marks_stay():
-    """The marks of a document, and an empty one behind it, are no part of the plan."""
+    """The marks of a document, and an empty one after it, stay."""
     old, new = (f"---\n{YAML.format(f'    status: {word}' + chr(10))}---\n" for word in ("pending", "completed"))
     check(old, new, "plan.yaml", {"1": "completed"})
 
 
 def test_numbers_as_people_write_them():
-    """The number of a task is the file's, with or without zeros in front, and may be a word."""
+    """The number of a task is the file's, with or without leading zeros, and may be a word."""
     text = "## Task 01: A\nx\n## Task 2.5: B\nx\n## Task integration-1: C\nx\n"
     new = with_statuses(text, "a.md", {"1": "failed", "2.5": "skipped", "integration-1": "completed"})
     assert new == (
@@ -329,8 +329,8 @@ def test_numbers_as_people_write_them():
     assert with_statuses(text, "a.md", {"01": "failed"}) == text.replace("A\n", "A\n**Status**: failed\n")
 
 
-def test_a_file_of_several_needs_no_other():
-    """Dependencies on tasks of other files are no hindrance."""
+def test_one_of_several_files_can_be_written():
+    """Dependencies on tasks of other files do not matter."""
     text = "## Task 2: B\n**Depends on**: file:setup.md:task:1, Task 9\nx\n"
     new = "## Task 2: B\n**Depends on**: file:setup.md:task:1, Task 9\n**Status**: completed\nx\n"
     assert with_statuses(text, "api.md", {"2": "completed"}) == new
@@ -349,8 +349,8 @@ REFUSED = {
 
 
 @all_of(("text", "file", "line", "reason"), REFUSED.values())
-def test_what_cannot_be_written_is_refused(text, file, line, reason):
-    """Where a status cannot be written without touching anything else, the error names task, place and reason."""
+def test_an_unwritable_status_is_refused(text, file, line, reason):
+    """If a status cannot be written alone, the error names task, line and reason."""
     with pytest.raises(SowError) as excinfo:
         with_statuses(text, file, {"1": "completed"})
     assert excinfo.value.message.startswith(f"{file}:{line}: the status of task 1 cannot be written: ")
@@ -359,8 +359,8 @@ def test_what_cannot_be_written_is_refused(text, file, line, reason):
 
 
 @pytest.mark.parametrize("keys", ["    id: 1\n    ? status\n", "    name: One\n    ? id\n    : 1\n"])
-def test_a_file_that_would_be_broken_is_refused(keys):
-    """Where the new text could not be read any more, the error says what would be wrong with it, and where."""
+def test_a_file_that_would_be_invalid_is_refused(keys):
+    """If the new text could not be read, the error has the reason and the line."""
     text = f"tasks:\n  - prompt: x\n{keys}"
     with pytest.raises(SowError) as excinfo:
         with_statuses(text, "plan.yaml", {"1": "completed"})
@@ -371,14 +371,14 @@ def test_a_file_that_would_be_broken_is_refused(keys):
 @pytest.mark.parametrize(
     ("text", "file"), [("## Task 1: A\nx\n", "a.md"), ("tasks: [\n", "a.yaml"), ("", "a.md"), ("[" * 50000, "a.yaml")]
 )
-def test_a_task_that_is_not_there_is_refused(text, file):
-    """A number that the file does not have is an error that names it, also where the file cannot be read."""
+def test_an_unknown_task_is_refused(text, file):
+    """A number that the file does not have is an error that names it, also if the file cannot be read."""
     with pytest.raises(SowError, match=f"{file}: there is no task 7 in it"):
         with_statuses(text, file, {"7": "completed"})
 
 
 def seconds(text: str, file: str, statuses: dict[str, str]) -> float:
-    """Our own time: a collection of garbage goes through all that other tests left in this process."""
+    """Measures processor time, without a garbage collection of other tests' objects."""
     gc.disable()
     try:
         start = time.process_time()
@@ -400,7 +400,7 @@ def seconds(text: str, file: str, statuses: dict[str, str]) -> float:
     ids=["new lines", "lines", "fields", "braces"],
 )
 def test_the_time_is_linear(file, head, task):
-    """Four times the tasks take about four times as long, and not sixteen times."""
+    """Four times the tasks take about four times as long."""
     texts = {count: head + "".join(map(task.format, range(1, count + 1))) for count in (500, 2000)}
     best = {count: float("inf") for count in texts}
     for _ in range(8):  # the best of several: others work on this machine too
@@ -443,7 +443,7 @@ OTHER_FORMS = {
 
 @all_of("name", OTHER_FORMS)
 def test_a_status_is_written_into_other_forms(name: str):
-    """Numbered headings, other levels and checklists keep every other byte, and read as they were written (D12)."""
+    """Numbered headings, other levels and checklists keep every other byte, and have the written status (D12)."""
     before, status, after = OTHER_FORMS[name]
     assert with_statuses(before, "plan.md", {"1": status}) == after
     assert reader.read([PlanSource("plan.md", after)]).tasks[0].status == status

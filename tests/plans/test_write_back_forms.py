@@ -23,7 +23,7 @@ PICTURES = ("", "✅ ", "❌ ")
 
 
 class Value(NamedTuple):
-    """A line with a status in it: what is before it, the status, and what is behind it."""
+    """A line with a status: the text before it, the status, and the text after it."""
 
     before: str
     text: str
@@ -39,7 +39,7 @@ class Value(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A place where a status can be put in: a line of its own, or before the end of the line that is there."""
+    """A place for a status: a line of its own, or before the end of the existing line."""
 
     before: str
     quote: str = ""
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
     mark: str
 
     def text(self, statuses: dict[str, str]) -> str:
-        """The file as it is when these statuses have been written."""
+        """Returns the file with these statuses."""
         lines = [[line, self._ending(index)] for index, line in enumerate(self.head)]
         count = len(lines)
         for task in self.tasks:
@@ -106,7 +106,7 @@ FENCE = ["```md", "## Task 9: no", "**Status**: completed", "```"]
 
 @st.composite
 def label(draw: st.DrawFn, name: str, leads: tuple[str, ...]) -> str:
-    """A bold label up to its value."""
+    """Returns a bold label up to its value."""
     name = draw(st.sampled_from([name, name.lower(), name.upper()]))
     lead = draw(st.sampled_from(leads))
     return lead + draw(st.sampled_from([f"**{name}**:", f"**{name}:**", f"**{name}** :"]))
@@ -114,7 +114,7 @@ def label(draw: st.DrawFn, name: str, leads: tuple[str, ...]) -> str:
 
 @st.composite
 def fact(draw: st.DrawFn, leads: tuple[str, ...]) -> list[Part]:
-    """A leading fact, with a gap where a status could follow directly."""
+    """Returns a leading field, with a gap where a status could follow."""
     name, value = draw(
         st.sampled_from([("Agent", "tester"), ("Estimated time", "30m"), ("Depends on", "None"), ("File", "`a.py`")])
     )
@@ -126,7 +126,7 @@ def fact(draw: st.DrawFn, leads: tuple[str, ...]) -> list[Part]:
 
 @st.composite
 def markdown_task(draw: st.DrawFn, number: str) -> Written:
-    """A task in Markdown: facts, perhaps a status somewhere, and words."""
+    """Returns a task in Markdown: fields, perhaps a status, and text."""
     leads = draw(st.sampled_from([LEADS, INDENTED]))
     facts: list[Part] = [Gap("**Status**: ")]
     for item in draw(st.lists(fact(leads), max_size=3)):
@@ -176,7 +176,7 @@ def meaning(parts: list[Part]) -> str:
 
 @st.composite
 def block_task(draw: st.DrawFn, number: str) -> Written:
-    """A task in YAML's block style."""
+    """Returns a task in YAML's block style."""
     start: list[Part] = [f"  - {draw(KEYS)}: {number} # n", "    name: 'Ünï: 😀'"]
     more: list[Part] = [
         "    prompt: >",
@@ -195,7 +195,7 @@ def block_task(draw: st.DrawFn, number: str) -> Written:
 
 @st.composite
 def flow_task(draw: st.DrawFn, number: str) -> Written:
-    """A task in braces."""
+    """Returns a task in braces."""
     quote = draw(st.sampled_from(["", '"', "'"]))
     name, prompt = (
         f"{quote}{key}{quote}: {quote}{value}{quote}" for key, value in (("name", "ü😀"), ("prompt", "x y"))
@@ -212,7 +212,7 @@ def flow_task(draw: st.DrawFn, number: str) -> Written:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """A plan file of random forms."""
+    """Generates a plan file of random forms."""
     numbers = draw(st.lists(st.sampled_from(["1", "2", "7", "2.5", "integration-1"]), min_size=1, unique=True))
     endings = draw(st.sampled_from([["\n"], ["\r\n"], ["\r"], ["\n", "\r\n"], ["\r\n", "\r\n", "\n"]]))
     around = (endings, draw(st.booleans()), draw(st.sampled_from(["", "\ufeff"])))
@@ -225,14 +225,14 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 def wanted(plan: Plan) -> st.SearchStrategy[dict[str, str]]:
-    """Statuses for some of its tasks."""
+    """Generates statuses for some of its tasks."""
     some = st.fixed_dictionaries({}, optional={task.number: st.sampled_from(PLAN_STATUSES) for task in plan.tasks})
     return st.one_of(st.fixed_dictionaries({task.number: st.sampled_from(PLAN_STATUSES) for task in plan.tasks}), some)
 
 
 @given(st.data())
 def test_only_the_place_of_a_status_changes(data: st.DataObject):
-    """For any form of plan and any statuses, the result is the same file with other words at these places only."""
+    """For any form of plan and any statuses, the result is the same file with other words in these places."""
     plan = data.draw(plans())
     statuses = data.draw(wanted(plan))
     old, new = plan.text({}), plan.text(statuses)
@@ -246,8 +246,8 @@ def test_only_the_place_of_a_status_changes(data: st.DataObject):
 
 @pytest.mark.full
 @given(st.data())
-def test_statuses_can_come_one_by_one(data: st.DataObject):
-    """One call for all tasks, and one call for each, end in the same text."""
+def test_statuses_can_be_written_one_by_one(data: st.DataObject):
+    """One call for all tasks, and one call for each, have the same result."""
     plan = data.draw(plans())
     statuses = data.draw(wanted(plan))
     text = plan.text({})
@@ -269,7 +269,7 @@ ODD = st.sampled_from(
 
 @given(st.lists(ODD, max_size=14), st.sampled_from(["a.md", "a.yaml"]), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_odd_texts_are_written_or_refused(lines: list[str], file: str, ending: str):
-    """Whatever the text is, the result reads as wanted and the rest of it is there, or the error is ours."""
+    """For any text the result has the wanted statuses and the rest unchanged, or there is an error with a hint."""
     text = ending.join(lines)
     try:
         new = with_statuses(text, file, {"1": "completed"})

@@ -14,12 +14,12 @@ NINE = "  - {number: 9, name: Nine, prompt: x}\n"
 
 
 def yaml_plan(*lines: str) -> Plan:
-    """A plan with a task 9 and a task 1, which has these lines besides; the first of them is line 6."""
+    """Returns a plan with a task 9 and a task 1, which has these lines from line 6 on."""
     return plan_of(f"tasks:\n{NINE}{TASK}" + "".join(f"    {line}\n" for line in lines), name="plan.yaml")
 
 
 def first_task(*lines: str) -> PlanTask:
-    """Task 1 of such a plan, which must be right."""
+    """Returns task 1 of such a plan, which must be valid."""
     plan = yaml_plan(*lines)
     assert plan.findings == [], found(plan, error=True) + found(plan, error=False)
     return plan.tasks[1]
@@ -30,7 +30,7 @@ def first_task(*lines: str) -> PlanTask:
 @all_of("text", ["prompt", "description"])
 @all_of("shape", ["tasks:\n  - {}", "plan:\n  tasks:\n  - {}", "plan:\n  metadata: {{}}\n  tasks: [{}]"])
 def test_both_shapes_and_all_names(key: str, value: str, ident: str, text: str, shape: str):
-    """A task's number, its text and the place of the tasks have several names, and all of them are read."""
+    """All names for a task's number, its text and the list of tasks are read."""
     plan = plan_of(shape.format(f"{{{key}: {value}, name: A, {text}: Do it}}"), name="p.yml")
     assert [(task.number, task.name, task.text) for task in plan.tasks] == [(ident, "A", "Do it")]
     assert plan.findings == []
@@ -51,7 +51,7 @@ NAMES = {
 
 @all_of("text", NAMES)
 def test_the_name_of_a_plan(text: str):
-    """The name is at the top, below plan, or in the metadata; without one, the file's name is taken."""
+    """The name is at the top, below plan, or in the metadata; otherwise it is the file's name."""
     assert plan_of(f"{text}\ntasks:\n{TASK}", name="plan.yaml").name == NAMES[text]
 
 
@@ -104,8 +104,8 @@ def test_files_are_a_list_or_a_text():
     assert first_task("files: a.py, b.py").files == ["a.py", "b.py"]
 
 
-def test_facts_are_read_as_in_markdown():
-    """Estimates, statuses, types and groups are the same words as in Markdown."""
+def test_fields_are_read_as_in_markdown():
+    """Estimates, statuses, types and groups have the same words as in Markdown."""
     lines = ["estimated_time: 1h 15m", "status: ✅ COMPLETE", "type: Component", "worktree_group: api", "agent: dev"]
     task = first_task(*lines)
     assert (task.estimated_minutes, task.status, task.type) == (75, "completed", "component")
@@ -113,7 +113,7 @@ def test_facts_are_read_as_in_markdown():
 
 
 def test_every_field_has_its_line():
-    """The line of a field is the one of its key, wherever its value begins."""
+    """The line of a field is that of its key, wherever its value begins."""
     task = first_task("status: pending", "files:", "  - a.py", "success_criteria:", "  - it works", "agent:", "  dev")
     assert (task.line, task.status_line) == (3, 6)
     lines = [task.lines[key] for key in ("number", "name", "prompt", "files", "success_criteria", "agent")]
@@ -140,13 +140,13 @@ def test_criteria_are_texts_or_mappings():
 @all_of("key", ["test_first", "implementation", "verification", "commit", "completed_at", "code_quality"])
 @all_of("value", ["words", "{a: {b: [c, 1]}}", "[a, {b: c}]"])
 def test_structured_parts_reach_the_context(key: str, value: str):
-    """What is structured is kept as it is for the agent, without a warning."""
+    """Structured values are kept for the agent, without a warning."""
     expected = {"words": "words", "{": {"a": {"b": ["c", "1"]}}, "[": ["a", {"b": "c"}]}
     assert first_task(f"{key}: {value}").context == {key: expected.get(value, expected.get(value[0]))}
 
 
 def test_runtime_metadata_is_read_and_kept():
-    """Checks, targets and blocks are lists of the task, and the whole of it is in its context."""
+    """Checks, targets and blocks are lists of the task, and all of it is in its context."""
     task = first_task(
         "runtime_metadata:",
         "  dependency_checks: [{command: make, description: d}, words]",
@@ -160,7 +160,7 @@ def test_runtime_metadata_is_read_and_kept():
 
 
 def test_key_points_are_texts_or_mappings():
-    """A key point may be a text, a mapping with a point, or any mapping; all of them are in the context, too."""
+    """A key point may be a text or any mapping; all of them are in the context, too."""
     task = first_task("implementation:", "  key_points: [a, {point: b, details: c}, {d: e, f: g}]", "  other: h")
     assert task.key_points == ["a", "b", "d: e; f: g"]
     assert task.context["implementation"]["other"] == "h"
@@ -169,8 +169,8 @@ def test_key_points_are_texts_or_mappings():
 @pytest.mark.parametrize(
     "line", ["priority: high", "x: {y: [z]}", "dependson: [9]", '"": empty', "null: n", "Prompt: p"]
 )
-def test_an_unknown_key_is_kept_and_said(line: str):
-    """What nobody knows reaches the agent as context, and is named with its line."""
+def test_an_unknown_key_is_kept_with_a_warning(line: str):
+    """An unknown key reaches the agent as context, and is named with its line."""
     plan = yaml_plan(line)
     assert len(plan.tasks[1].context) == 1
     (warning,) = found(plan, error=False)
@@ -178,13 +178,13 @@ def test_an_unknown_key_is_kept_and_said(line: str):
     assert "the agent sees it as plan context" in warning
 
 
-def test_a_mistyped_key_leads_to_the_right_one():
+def test_a_mistyped_key_has_a_suggestion():
     """The nearest key is named."""
     assert "did you mean depends_on?" in found(yaml_plan("depend_on: [9]"), error=False)[0]
 
 
 def test_a_second_number_is_not_lost():
-    """Of two names for the number one counts, and the other is kept and said."""
+    """Of two names for the number one counts, and the other is kept with a warning."""
     plan = yaml_plan("task_number: 7")
     assert plan.tasks[1].number == "1"
     assert plan.tasks[1].context == {"task_number": "7"}
@@ -220,7 +220,7 @@ WRONG = {
 
 @all_of("line", WRONG)
 def test_a_wrong_type_is_an_error_with_its_key(line: str):
-    """Nothing is converted or dropped: the task, the key and the line are named, and what to write."""
+    """The error has the task, the key, the line, and the right form."""
     (error,) = found(yaml_plan(line), error=True)
     assert error.startswith(f"plan.yaml:6: task 1: {WRONG[line]} (write: ")
 
@@ -251,7 +251,7 @@ BAD_TASKS = {
 
 @all_of("line", BAD_TASKS)
 def test_a_task_needs_number_name_and_prompt(line: str):
-    """Each task that lacks one of them, or has it in a wrong form, is an error at its line."""
+    """A task without one of them, or with a wrong form, is an error at its line."""
     errors = found(plan_of(f"tasks:\n{NINE}{line}\n", name="plan.yaml"), error=True)
     assert [error.split(" (")[0] for error in errors] == [f"plan.yaml:3: {BAD_TASKS[line]}"]
 
@@ -290,8 +290,8 @@ REFUSED = {
 
 
 @all_of("text", REFUSED)
-def test_yaml_that_is_refused(text: str):
-    """Whatever could mean two things, or blow up, is an error with its line and a way out."""
+def test_refused_yaml(text: str):
+    """Ambiguous or explosive YAML is an error with its line and a hint."""
     line, complaint = REFUSED[text]
     (error,) = plan_of(text, name="plan.yaml").errors
     assert (error.line, error.message[: len(complaint)]) == (line, complaint)
@@ -300,7 +300,7 @@ def test_yaml_that_is_refused(text: str):
 
 @all_of("text", ["", "\n\n", "# a comment\n", "---\n", "~", "name: A\n", "tasks: []\n", "tasks: ~\n", "--- \n...\n"])
 def test_a_file_without_tasks_is_an_error(text: str):
-    """A YAML file that is empty or has no tasks says how to write them."""
+    """The error for a YAML file without tasks says how to write them."""
     errors = found(plan_of(text, name="plan.yaml"), error=True)
     assert errors == [
         "plan.yaml: there are no tasks in this file (write them below tasks:, each with number, name and prompt)"
@@ -316,14 +316,14 @@ def test_a_file_without_tasks_is_an_error(text: str):
         "%YAML 1.2\n---\ntasks:\n" + TASK,
     ],
 )
-def test_document_marks_are_no_trouble(text: str):
+def test_document_marks_are_allowed(text: str):
     """One document may have its marks, and an empty one may follow."""
     assert plan_of(text, name="plan.yaml").findings == []
 
 
 @all_of("value", ["no", "off", "2026-01-31", "1.10", "0x10", "1e3", "12:30", "'~'", '"null"', "1_000", "yes"])
-def test_scalars_stay_what_the_author_wrote(value: str):
-    """Nothing becomes a date, a number or a truth."""
+def test_scalars_stay_texts(value: str):
+    """No scalar becomes a date, a number or a truth value."""
     plan = plan_of(f"tasks:\n  - number: 1\n    name: {value}\n    prompt: {value}\n    x: {value}\n", name="plan.yaml")
     text = value.strip("'\"")
     assert (plan.tasks[0].name, plan.tasks[0].text, plan.tasks[0].context) == (text, text, {"x": text})

@@ -122,14 +122,14 @@ def test_a_label_in_any_form(field: str, form: str):
 
 
 def test_several_labels_on_one_line():
-    """Labels that stand side by side are all read; marks between them belong to none."""
+    """Labels on one line are all read; marks between them belong to none."""
     task = task_of("**Phase**: two | **Depends on**: 9 | **Agent**: dev · **Estimated time**: 5m, **Files**: a.py\nx")
     assert (task.depends_on, task.agent, task.estimated_minutes, task.files) == (["9"], "dev", 5, ["a.py"])
 
 
 @all_of("name", LISTS)
 def test_a_list_below_its_label(name: str):
-    """A field continues below its label, as a list of any kind, and ends where something else begins."""
+    """A field continues below its label as any kind of list, and ends with other text."""
     body, files = LISTS[name]
     assert task_of(f"**Files**:\n{body}\n\nDo it.").files == files
     assert task_of(f"### Files:\n{body}\n\nDo it.").files == files
@@ -137,13 +137,13 @@ def test_a_list_below_its_label(name: str):
 
 @all_of("name", COMMANDS)
 def test_commands_in_a_fence_or_in_bullets(name: str):
-    """A test command is a line of code or a bullet; comments, prompts and remarks are not run."""
+    """A test command is a line of code or a bullet; comments, prompts and remarks do not run."""
     body, commands = COMMANDS[name]
     assert task_of(f"**Test Commands**:{body}\n\nDo it.").test_commands == commands
 
 
-def test_steps_behind_a_fact_are_no_part_of_it():
-    """Bullets right behind `**Depends on**: 9` are the work, and no dependencies."""
+def test_steps_after_a_dependency_are_text():
+    """Bullets right after `**Depends on**: 9` are the work, and no dependencies."""
     task = task_of("**Depends on**: 9\n- [ ] write it\n- [x] test it")
     assert task.depends_on == ["9"]
     assert task.status == "pending"
@@ -155,8 +155,8 @@ def test_headings_are_labels_of_lists_only():
     assert (task.test_commands, task.depends_on, task.status) == (["make"], [], "pending")
 
 
-def test_of_two_facts_the_last_counts():
-    """A label that a task has once is taken from its last place, and the first is named."""
+def test_the_last_of_two_labels_counts():
+    """A label that a task may have once is taken from its last place, and a warning names the first."""
     plan = plan_of("## Task 1: a\n**Status**: done\n**Agent**: dev\n**Status**: failed\n\nx\n")
     assert plan.tasks[0].status == "failed"
     assert found(plan, error=False) == [
@@ -203,8 +203,8 @@ OWN_WORDS = [
 
 
 @all_of("line", SLIPS)
-def test_a_slip_is_said(line: str):
-    """A label that is mistyped, has no colon or is not bold stays text, and the right one is named."""
+def test_a_mistyped_label_is_a_warning(line: str):
+    """A label that is mistyped, has no colon or is not bold stays text, and the warning names the right one."""
     plan = plan_of(f"## Task 1: a\n\n{line}\n\nx\n")
     what, hint = f"task 1: {line!r} is read as text", f"if it is the field, write: **{SLIPS[line]}**: …"
     assert found(plan, error=False) == [f"plan.md:3: {what} ({hint})"]
@@ -222,8 +222,8 @@ def test_a_slip_is_said(line: str):
         "__Needs__: #1",
     ],
 )
-def test_a_label_that_means_dependencies_is_one(line: str):
-    """Other words for `Depends on` count if nothing but tasks follows them (C3)."""
+def test_other_words_for_depends_on_count(line: str):
+    """Other words for `Depends on` count if only tasks follow them (C3)."""
     plan = plan_of(f"## Task 1: a\n\nx\n\n## Task 2: b\n{line}\n\nx\n")
     assert plan.findings == []
     assert plan.tasks[1].depends_on == ["1"]
@@ -233,8 +233,8 @@ def test_a_label_that_means_dependencies_is_one(line: str):
     "line",
     ["**Blocked by**: Task 7 of ours", "- Waits for: 1 as soon as 2 is over", "**Requires**: task 1, 3 of the others"],
 )
-def test_dependencies_that_cannot_be_read_are_named(line: str):
-    """A dependency in words that are only understood in part is no silent text (C3)."""
+def test_unreadable_dependencies_are_named(line: str):
+    """A dependency that is only partly understood is named in a warning (C3)."""
     plan = plan_of(f"## Task 1: a\n\nx\n\n## Task 2: b\n{line}\n\nx\n")
     what, hint = f"task 2: {line!r} is read as text", "if it is the field, write: **Depends on**: …"
     assert found(plan, error=False) == [f"plan.md:6: {what} ({hint})"]
@@ -253,8 +253,8 @@ def test_dependencies_that_cannot_be_read_are_named(line: str):
         ("**Tests**:\n\n```\nmake a\nany program\n```", ["make a", "any program"]),
     ],
 )
-def test_a_label_that_means_test_commands_is_one(text: str, commands: list[str]):
-    """Other words for `Test commands` count if nothing but commands follows them (C3)."""
+def test_other_words_for_test_commands_count(text: str, commands: list[str]):
+    """Other words for `Test commands` count if only commands follow them (C3)."""
     plan = plan_of(f"## Task 1: a\n\n{text}\n\nx\n")
     assert plan.findings == []
     assert plan.tasks[0].test_commands == commands
@@ -271,8 +271,8 @@ def test_a_label_that_means_test_commands_is_one(text: str, commands: list[str])
         "**Checks**: the list is sorted",
     ],
 )
-def test_a_sentence_behind_tests_is_no_command(text: str):
-    """A description of tests stays text, and the label for commands is named (C3)."""
+def test_a_sentence_about_tests_is_no_command(text: str):
+    """A description of tests stays text, and a warning names the label for commands (C3)."""
     plan = plan_of(f"## Task 1: a\n\n{text}\n\nx\n")
     line = text.splitlines()[0]
     hint = "if it is the field, write: **Test commands**: …"
@@ -282,7 +282,7 @@ def test_a_sentence_behind_tests_is_no_command(text: str):
 
 @pytest.mark.parametrize("label", ["Owner", "Assignee", "Assigned to"])
 def test_an_owner_is_the_agent(label: str):
-    """`**Owner**: reviewer` names the agent; one that does not exist is named like any other (C3)."""
+    """`**Owner**: reviewer` names the agent; an unknown one is a warning like any other (C3)."""
     plan = plan_of(f"## Task 1: a\n**{label}**: reviewer\n\nx\n", agents=["reviewer"])
     assert (plan.tasks[0].agent, plan.findings) == ("reviewer", [])
     plan = plan_of(f"## Task 1: a\n**{label}**: Jane\n\nx\n", agents=["reviewer"])
@@ -298,8 +298,8 @@ def test_an_owner_is_the_agent(label: str):
         "It requires tasks 1 and 2",
     ],
 )
-def test_a_sentence_about_other_tasks_is_said(line: str):
-    """A dependency in a sentence stays text and is named with its line, unless a field has that task (C3)."""
+def test_a_sentence_about_other_tasks_is_a_warning(line: str):
+    """A dependency in a sentence stays text, and a warning has its line, unless a field has that task (C3)."""
     plan = plan_of(f"## Task 1: a\n\nx\n\n## Task 2: b\n\nx\n\n## Task 3: c\n\nx\n{line}\n")
     hint = "if it is the field, write: **Depends on**: …"
     assert found(plan, error=False) == [f"plan.md:12: task 3: {line!r} is read as text ({hint})"]
@@ -309,8 +309,8 @@ def test_a_sentence_about_other_tasks_is_said(line: str):
 
 
 @all_of("line", OWN_WORDS)
-def test_own_words_are_no_slip(line: str):
-    """Labels and sentences of the author's own are not commented on."""
+def test_labels_of_the_author_are_no_mistakes(line: str):
+    """Other labels and sentences cause no warning."""
     assert plan_of(f"## Task 1: a\n\n{line}\n\nx\n").findings == []
 
 
@@ -335,8 +335,8 @@ CRITERIA = {
 
 @all_of("label", ["Success Criteria", "Structured Criteria", "Integration Criteria"])
 @all_of("name", CRITERIA)
-def test_a_criterion_and_how_it_is_verified(label: str, name: str):
-    """A criterion has its text, and the command, the expected answer and the description that are below it."""
+def test_a_criterion_and_its_verification(label: str, name: str):
+    """A criterion has its text, and the command, the expected answer and the description below it."""
     body, expected = CRITERIA[name]
     task = task_of(f"**{label}**:\n{body}\n")
     documents = [item.document() for item in [*task.success_criteria, *task.integration_criteria]]
@@ -344,7 +344,7 @@ def test_a_criterion_and_how_it_is_verified(label: str, name: str):
 
 
 def test_an_agent_is_one_name():
-    """Marks around an agent's name do not count, nothing is nobody, and more than a name is reported."""
+    """Marks around an agent's name do not count, an empty name is none, and more than a name is a warning."""
     assert [
         task_of(f"**Agent**: {name}\nx").agent for name in ("`dev`", "@dev", "**dev**", "dev (the old one)", "dev,")
     ] == ["dev"] * 5
@@ -358,8 +358,8 @@ def test_an_agent_is_one_name():
     ("text", "allowed", "warnings"),
     [("**Allow empty**: yes", True, 0), ("**Allow Empty:** no", False, 0), ("**Allow empty**: perhaps", False, 1)],
 )
-def test_a_task_may_allow_a_result_without_changes(text: str, allowed: bool, warnings: int) -> None:
-    """The label holds yes or no; anything else is no, and is reported."""
+def test_allow_empty_is_yes_or_no(text: str, allowed: bool, warnings: int) -> None:
+    """Any other value is no, with a warning."""
     plan = plan_of(f"# P\n\n## Task 1: Look\n{text}\n\nLook around.\n")
     assert plan.tasks[0].allow_empty is allowed
     assert len(plan.findings) == warnings

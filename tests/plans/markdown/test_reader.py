@@ -60,15 +60,15 @@ NEARLY = [
 
 @all_of("heading", HEADINGS)
 def test_a_heading_begins_a_task(heading: str):
-    """The id and the name of a task are in a heading of any level (C3, D12)."""
+    """A heading of any level has the id and the name of a task (C3, D12)."""
     plan = plan_of(f"{heading}\n\nx\n")
     assert [(task.number, task.name, task.line, task.text) for task in plan.tasks] == [(*HEADINGS[heading], 1, "x")]
     assert plan.findings == []
 
 
 @pytest.mark.parametrize("heading", PROSE)
-def test_other_headings_are_prose(heading: str):
-    """What is no heading of a task is prose, without a word of warning."""
+def test_other_headings_are_text(heading: str):
+    """Other headings cause no warning."""
     plan = plan_of(f"## Task 7: A\n\nx\n\n{heading}\n\ny\n\n## Task 8: B\n\nz\n")
     assert [task.number for task in plan.tasks] == ["7", "8"]
     assert plan.findings == []
@@ -76,8 +76,8 @@ def test_other_headings_are_prose(heading: str):
 
 
 @all_of("heading", NEARLY)
-def test_what_is_nearly_a_task_is_said(heading: str):
-    """A heading that somebody may have meant as a task is kept as text, with a warning and its line."""
+def test_a_near_task_heading_is_a_warning(heading: str):
+    """A heading that may be meant as a task is kept as text, with a warning and its line."""
     plan = plan_of(f"## Task 7: A\n\nx\n\n{heading}\n\ny\n")
     assert [task.number for task in plan.tasks] == ["7"]
     assert [(finding.line, finding.error) for finding in plan.findings] == [(5, False)]
@@ -85,20 +85,20 @@ def test_what_is_nearly_a_task_is_said(heading: str):
 
 
 @pytest.mark.parametrize("name", ["plan.md", "plan", "plan.txt", "PLAN.MARKDOWN", "yaml", "plan.yaml.md", "a.yml/plan"])
-def test_all_that_is_not_called_yaml_is_markdown(name: str):
-    """A file's ending says what it is, and Markdown is the usual."""
+def test_markdown_is_the_default_format(name: str):
+    """A file's ending decides its format, and Markdown is the default."""
     assert [task.name for task in plan_of("## Task 1: a\n\nx\n", name=name).tasks] == ["a"]
 
 
 @pytest.mark.parametrize("name", ["plan.yaml", "plan.yml", "PLAN.YAML", "a.md/plan.Yml"])
-def test_yaml_is_called_so(name: str):
+def test_yaml_by_its_ending(name: str):
     """.yaml and .yml, in any case, are YAML."""
     assert [task.name for task in plan_of("tasks: [{id: 1, name: a, prompt: x}]", name=name).tasks] == ["a"]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "words", "# Title\n\nwords\n", "## Tasks\n", "```\n## Task 1: a\n```\n"])
 def test_a_file_without_tasks_is_an_error(text: str):
-    """An empty file, and one that has only prose, says how a task is written."""
+    """The error for an empty file, or one with only text, says how to write a task."""
     errors = found(plan_of(text), error=True)
     assert errors == ["plan.md: there are no tasks in this file (write one as: ## Task 1: name)"]
 
@@ -115,7 +115,7 @@ WITHOUT_NUMBERS = {
 
 
 @all_of("text", WITHOUT_NUMBERS)
-def test_a_file_without_tasks_names_the_lines_that_could_be_some(text: str):
+def test_the_error_names_lines_that_could_be_tasks(text: str):
     """The first headings or list items are named with their lines, and how to write each as a task (C4, D12)."""
     plan = plan_of(text)
     named = [
@@ -139,7 +139,7 @@ FORMS = {
 
 @all_of("text", FORMS)
 def test_the_hint_has_the_number_of_the_task(text: str):
-    """A heading that is no task is told how to write this very task."""
+    """The warning about such a heading shows how to write this task."""
     plan = plan_of(f"## Task 1: a\n\nx\n\n{text}\n\ny\n")
     assert f"write it as: ## Task {FORMS[text]}: name" in [finding.hint for finding in plan.findings]
 
@@ -189,8 +189,8 @@ Afterwards: celebrate.
 """
 
 
-def test_tasks_below_the_headings_of_phases():
-    """Without a second-level task, the tasks are the headings `Task N` of another level; higher headings end them."""
+def test_tasks_below_headings_of_phases():
+    """Without a second-level task, tasks are the headings `Task N` of another level; higher headings end them."""
     plan = plan_of(PHASES)
     assert plan.findings == []
     assert plan.name == "Shop"
@@ -204,7 +204,7 @@ def test_tasks_below_the_headings_of_phases():
 
 
 def test_a_checklist_is_a_plan():
-    """Without headings of tasks, each item with a box is a task; what is indented below belongs to it (D12)."""
+    """Without headings of tasks, each item with a box is a task with its indented text (D12)."""
     plan = plan_of(CHECKLIST)
     assert plan.findings == []
     assert [(task.number, task.name, task.status, task.depends_on, task.line) for task in plan.tasks] == [
@@ -216,23 +216,23 @@ def test_a_checklist_is_a_plan():
     assert plan.prose == ["# To do\n\nBefore anything: read this.\n\nAfterwards: celebrate.\n\n- no box"]
 
 
-def test_other_forms_are_text_where_tasks_have_headings():
-    """In a plan with `## Task`, numbered headings and boxes belong to texts, as they did before."""
+def test_other_forms_are_text_if_tasks_have_headings():
+    """In a plan with `## Task`, numbered headings and boxes are text."""
     plan = plan_of("## 1. Goals\n\n- [ ] x\n\n## Task 1: a\n\n- [ ] step\n\n### 2. more\n")
     assert [(task.number, task.text) for task in plan.tasks] == [("1", "- [ ] step\n\n### 2. more")]
     assert plan.findings == []
 
 
 @pytest.mark.parametrize("text", ["# Notes\n\n## 1. Goals\n\nx\n", "# Notes\n\n- [ ] x\n"])
-def test_in_a_folder_only_headings_of_tasks_count(text: str):
+def test_in_a_folder_only_task_headings_count(text: str):
     """A README beside plans may have numbered headings or a checklist, and is left out."""
     plan = read([PlanSource("a.md", "## Task 1: a\n\nx\n", in_folder=True), PlanSource("b.md", text, in_folder=True)])
     assert [task.file for task in plan.tasks] == ["a.md"]
     assert "b.md: there are no tasks in this file (it is left out)" in found(plan, error=False)
 
 
-def test_a_section_that_reaches_no_task_is_said():
-    """Text behind the tasks is named with its line; if it has numbered headings, a run asks about it (C1)."""
+def test_a_section_after_the_tasks_is_a_warning():
+    """Text after the tasks is named with its line; if it has numbered headings, a run asks about it (C1)."""
     tasks = "# Shop\n\nOverview.\n\n## Task 1: a\n\nx\n\n"
     plan = plan_of(f"{tasks}## Milestone 2\n\n### 2.1 Do N\n\nDo it.\n\n## Notes\n\nBe kind.\n\n## End\n")
     hint = "put it below the heading of a task"
@@ -244,28 +244,28 @@ def test_a_section_that_reaches_no_task_is_said():
 
 
 def test_the_hint_keeps_the_level_of_the_tasks():
-    """A heading that is nearly a task is told to use the level of the others."""
+    """The hint for a near task heading has the level of the other tasks."""
     plan = plan_of("### Task 1: a\n\nx\n\n### Task 2\n\ny\n")
     assert [finding.hint for finding in plan.findings] == ["write it as: ### Task 2: name"]
 
 
 def test_the_first_title_is_the_name():
-    """The plan is called as its first first-level heading; without one, as its file."""
+    """The plan's name is its first first-level heading, or else its file."""
     assert plan_of("# One\n# Two\n## Task 1: a\nx\n# Three\n").name == "One"
     assert plan_of("## Task 1: a\nx\n", name="some/where/bread.md").name == "bread"
     assert plan_of("```\n# Code\n```\n## Task 1: a\nx\n# Late\n").name == "Late"
 
 
 def test_the_text_runs_to_the_next_section():
-    """A task has all lines up to the next second-level heading, its labels included; the rest is prose."""
+    """A task has all lines up to the next second-level heading, with its labels."""
     plan = plan_of("# P\n\nbefore\n\n## Task 1: a\n**Agent**: dev\n\n### Sub\n\nx\n# Title\ny\n\n## Notes\n\nbehind\n")
     assert plan.tasks[0].text == "**Agent**: dev\n\n### Sub\n\nx\n# Title\ny"
     assert plan.prose == ["# P\n\nbefore\n\n## Notes\n\nbehind"]
 
 
 @pytest.mark.parametrize("mark", ["```", "~~~", "````", "~~~~~", "   ```", "- ```", "\t~~~"])
-def test_nothing_in_a_fence_is_read(mark: str):
-    """Labels and headings in code are code, whatever fence it has."""
+def test_code_is_not_read(mark: str):
+    """Labels and headings in any fence are code."""
     fence = mark.replace("- ", "  ")
     plan = plan_of(f"## Task 1: a\n\n{fence} md\n**Agent**: dev\n# Title\n{fence}\n\n**Status**: done\n")
     assert (plan.tasks[0].agent, plan.tasks[0].status, plan.name) == ("", "completed", "plan")
@@ -288,28 +288,28 @@ def test_a_fence_ends_with_its_own_mark(lines: list[str]):
     assert (plan.tasks[0].agent, plan.tasks[0].status) == ("", "completed")
 
 
-def test_code_in_one_line_opens_nothing():
+def test_inline_code_opens_no_fence():
     """Three backticks around a word are no fence."""
     assert task_of("```x``` is it\n**Agent**: dev").agent == "dev"
 
 
 @pytest.mark.parametrize("opener", ["```", "~~~~ md", "<!-- more"])
-def test_what_never_ends_is_said(opener: str):
-    """A fence or a comment without its end hides what follows: the warning names the line where it begins."""
+def test_an_unclosed_fence_is_a_warning(opener: str):
+    """An unclosed fence or comment hides the rest: the warning has the line where it begins."""
     plan = plan_of(f"## Task 1: a\n\nx\n\n{opener}\n**Agent**: dev\n")
     assert plan.tasks[0].agent == ""
     assert "plan.md:5: a code fence or comment begins here and never ends" in found(plan, error=False)[0]
 
 
-def test_a_task_in_a_fence_is_said():
-    """A heading of a task that is in code is not read, and is named."""
+def test_a_task_in_a_fence_is_a_warning():
+    """A heading of a task in code is not read, and is named."""
     plan = plan_of("## Task 1: a\n```\n## Task 2: b\n```\n")
     assert [task.number for task in plan.tasks] == ["1"]
     assert found(plan, error=False) == ["plan.md:3: '## Task 2: b' is in a code fence and is read as text"]
 
 
 def test_a_comment_is_not_read():
-    """What is commented out begins no task and has no field."""
+    """Text in a comment begins no task and has no field."""
     plan = plan_of("## Task 1: a\n<!--\n## Task 2: b\n**Agent**: dev\n-->\n<!-- **Agent**: dev -->\nx\n")
     assert [(task.number, task.agent) for task in plan.tasks] == [("1", "")]
     assert plan.findings == []
@@ -325,7 +325,7 @@ def test_a_ticked_step_completes_nothing():
     ["", "\n", "**Agent**: dev", "**Files**:\n- a.py\n\n---", "***\n___", "**Depends on**: 9 | **Status**: done"],
 )
 def test_a_task_needs_a_text(body: str):
-    """A task that has only facts says nothing to its agent, and is an error at its heading."""
+    """A task with only fields is an error at its heading."""
     plan = plan_of(f"# P\n\n## Task 1: One\n{body}\n\n## Task 9: Nine\n\nx\n")
     assert found(plan, error=True) == [
         "plan.md:3: task 1 has no description (say below its heading what is to be done)"
@@ -333,6 +333,6 @@ def test_a_task_needs_a_text(body: str):
 
 
 @pytest.mark.parametrize("body", ["x", "**Success Criteria**: x", "```\nx\n```", "**Approach**: x", "- [ ] x", "### X"])
-def test_many_things_are_a_text(body: str):
-    """Prose, criteria, code, steps and labels of the author's own all describe a task."""
+def test_many_forms_are_a_text(body: str):
+    """Prose, criteria, code, steps and other labels all describe a task."""
     assert found(plan_of(f"## Task 1: One\n**Agent**: dev\n{body}\n"), error=True) == []

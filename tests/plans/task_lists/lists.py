@@ -24,7 +24,7 @@ def sample(name: str) -> str:
 
 
 def needs(plan: Plan) -> dict[str, list[str]]:
-    """What each task waits for, for whatever reason."""
+    """Returns the dependencies of each task."""
     return plan.needs()
 
 
@@ -37,25 +37,25 @@ def errors(plan: Plan) -> list[str]:
 
 
 def kinds(plan: Plan) -> list[tuple[str, int]]:
-    """The kind and the line of each warning."""
+    """Returns the kind and the line of each warning."""
     return [(warning.kind, warning.line) for warning in plan.warnings]
 
 
 def written(name: str, text: str, statuses: Mapping[str, str], **options: object) -> tuple[str, list[str]]:
-    """The text with these statuses of the project, and the changes as `task: old → new`."""
+    """Returns the text with these statuses of the project, and the changes as `task: old → new`."""
     progress = {number: TaskProgress(status) for number, status in statuses.items()}
     new, changes, _ = with_progress(PlanSource(name, text, **options), progress, NOW)  # type: ignore[arg-type]
     return new, [f"{number}: {before} → {after}" for number, before, after in changes]
 
 
 def unwritten(name: str, text: str, statuses: Mapping[str, str], **options: object) -> list[str]:
-    """Why each task stays as it is."""
+    """Returns why each task stays as it is."""
     progress = {number: TaskProgress(status) for number, status in statuses.items()}
     return with_progress(PlanSource(name, text, **options), progress, NOW)[2]  # type: ignore[arg-type]
 
 
 def refusal(name: str, text: str, statuses: Mapping[str, str]) -> str:
-    """Why statuses cannot be written."""
+    """Returns why statuses cannot be written."""
     try:
         written(name, text, statuses)
     except SowError as error:
@@ -65,6 +65,6 @@ def refusal(name: str, text: str, statuses: Mapping[str, str]) -> str:
 
 
 def changed_lines(before: str, after: str) -> list[str]:
-    """The new text of each line that differs; both texts have as many lines."""
+    """Returns the new text of each changed line; both texts have the same number of lines."""
     pairs = list(zip(before.split("\n"), after.split("\n"), strict=True))
     return [new for old, new in pairs if old != new]

@@ -29,7 +29,7 @@ def of(*fields: str, body: str = "", name: str = "backlog/tasks/task-1 - A.md", 
 
 
 def test_the_sample_is_one_plan():
-    """Dependencies cross files, one in completed/ is met, the last status means completed."""
+    """Dependencies cross files, one in completed/ is done, and the last status means completed."""
     plan = of_sample()
     assert errors(plan) == []
     assert plan.name == "Notes"
@@ -39,7 +39,7 @@ def test_the_sample_is_one_plan():
 
 
 def test_a_worker_gets_text_criteria_and_fields():
-    """Sections are text without markers, criteria of the file and of the configuration are criteria."""
+    """Sections become text without markers, criteria come from the file and the configuration."""
     task = of_sample().tasks[0]
     assert task.text == "## Description\n\nPeople find a note by a word."
     texts = [criterion.text for criterion in task.success_criteria]
@@ -58,7 +58,7 @@ def test_a_shell_command_is_shown():
 
 
 def test_ids_are_compared_without_case_zeros_and_prefix():
-    """BACK-007.01 is 7.1, however a dependency writes it."""
+    """BACK-007.01 is 7.1 in every notation of a dependency."""
     first = of("id: back-007.01").tasks[0]
     assert first.number == "7.1"
     sources = [
@@ -69,7 +69,7 @@ def test_ids_are_compared_without_case_zeros_and_prefix():
 
 
 def test_two_files_with_one_id_are_an_error():
-    """Neither is chosen: not among active tasks, and not between active and completed ones."""
+    """The error is the same among active tasks, and between active and completed ones."""
     sources = [PlanSource(name, "---\nid: TASK-01\ntitle: A\nstatus: To Do\n---\n") for name in ("a.md", "b.md")]
     assert "task 1 is also in a.md" in errors(reader.read(sources))[0]
     assert "is also in completed/" in errors(of(neighbours={"completed/task-1 - A.md": ""}))[0]
@@ -89,7 +89,7 @@ BAD = {
 
 @all_of("name", BAD)
 def test_a_bad_file_is_one_error(name: str):
-    """What cannot be read is reported with file, line and hint."""
+    """An unreadable file is reported with line and hint."""
     fields, message = BAD[name]
     plan = of(*fields)
     assert message in errors(plan)[0]
@@ -98,25 +98,25 @@ def test_a_bad_file_is_one_error(name: str):
 
 
 def test_a_broken_configuration_is_an_error():
-    """Its statuses decide what is finished, so nothing is guessed."""
+    """Its statuses define what is completed, so there is no default."""
     assert "the configuration of Backlog.md cannot be read" in errors(of(neighbours={"config": "statuses: ["}))[0]
 
 
-def test_a_draft_is_no_work():
+def test_a_draft_is_left_out():
     """A file with the id of a draft is left out with a warning that a run asks about."""
     plan = of("id: DRAFT-3")
     assert plan.tasks == []
     assert ("task", 2) in kinds(plan)
 
 
-def test_names_with_an_at_sign_are_read_as_they_stand():
-    """`@name` is not YAML; an address in another field is not touched."""
+def test_names_with_an_at_sign_are_read():
+    """`@name` is not YAML; an address in another field is not changed."""
     task = of("assignee: [@sara, @tom]", "reporter: @eve", "milestone: a@b").tasks[0]
     assert task.context == {"assignee": ["@sara", "@tom"], "reporter": "@eve", "milestone": "a@b"}
 
 
 def test_unknown_fields_and_sections_reach_the_worker():
-    """Nothing is dropped: an unknown key is context with a warning, an unknown section stays in the text."""
+    """An unknown key is context with a warning, an unknown section stays in the text."""
     body = "\n## Ideas\n\n- [ ] maybe\n\n## Acceptance Criteria (Optional)\n\n- [ ] It works\nand stays so\n"
     plan = of("colour: red", body=body)
     assert plan.tasks[0].context == {"colour": "red"}
@@ -140,7 +140,7 @@ def test_a_completed_task_is_written_back():
 
 
 def test_an_unproved_criterion_stays_open():
-    """No check that quotes its command passed, so nobody ticks it."""
+    """If no check with its command passed, its box stays empty."""
     after, _ = written(SEARCH, sample(SEARCH), {"2": "completed"}, neighbours=AROUND)
     assert "- [ ] #1 `make test` passes" in after
 
@@ -158,13 +158,13 @@ WORDS = [
 
 @all_of("status, change", WORDS)
 def test_a_status_gets_the_word_of_the_configuration(status: str, change: str):
-    """The names are free; a status without a place changes nothing."""
+    """The names are configurable; an unknown status changes nothing."""
     _, changes = written(SEARCH, sample(SEARCH), {"2": status}, neighbours=AROUND)
     assert changes == ([f"2: {change}"] if change else [])
 
 
-def test_the_word_of_a_task_that_never_began_stays():
-    """A person wrote Done, and sow has done nothing on the task since then."""
+def test_a_status_of_a_person_stays():
+    """A person wrote Done, and sow has not worked on the task since then."""
     text = sample(SEARCH).replace("status: To Do", "status: Done")
     assert written(SEARCH, text, {"2": "pending"}, neighbours=AROUND) == (text, [])
 
@@ -174,7 +174,7 @@ FOLDED = ["status: >-\n  To Do", "status: |\n  To Do", "status:\n  To Do", 'stat
 
 @all_of("line", FOLDED)
 def test_a_status_over_several_lines_stays(line: str):
-    """Its value is known, but not its place: the file stays and the message says why."""
+    """The file stays, and the message says why."""
     text = f"---\nid: TASK-1\ntitle: A\n{line}\nupdated_date: 2026-01-01 00:00\n---\n"
     assert written("a.md", text, {"1": "completed"}) == (text, [])
     (message,) = unwritten("a.md", text, {"1": "completed"})
@@ -192,7 +192,7 @@ def test_a_file_without_a_status_stays():
 
 
 def test_an_empty_status_is_filled():
-    """It means the default, and its line is there."""
+    """An empty status means the default, and its line is replaced."""
     text = "---\nid: TASK-1\ntitle: A\nstatus:\nupdated_date:\n---\n"
     after, changes = written("a.md", text, {"1": "completed"})
     assert changes == ["1: To Do → Done"]
@@ -201,7 +201,7 @@ def test_an_empty_status_is_filled():
 
 @all_of("old", ["'2025-01-01 10:00' # mine", '"2025-01-01 10:00"', "2025-01-01 10:00   # mine"])
 def test_only_the_time_itself_changes(old: str):
-    """Quotes and a comment behind it stay."""
+    """Quotes and a comment after it stay."""
     text = f"---\nid: TASK-1\ntitle: A\nstatus: To Do\nupdated_date: {old}\n---\n"
     after, _ = written("a.md", text, {"1": "completed"})
     assert after == text.replace("To Do", "Done").replace("2025-01-01 10:00", "2026-11-18 09:30")
@@ -215,7 +215,7 @@ def test_a_time_over_several_lines_stays():
 
 @all_of("line", ["status: To Do   # for now", 'status:   "To Do"  ', "status: 'To Do' # x"])
 def test_only_the_word_of_a_status_changes(line: str):
-    """Quotes, spaces and a remark behind it stay."""
+    """Quotes, spaces and a comment after it stay."""
     text = f"---\nid: TASK-1\ntitle: A\n{line}\nupdated_date: 2026-01-01 00:00\n---\n"
     after = written("a.md", text, {"1": "completed"})[0]
     assert after == text.replace("To Do", "Done").replace("2026-01-01 00:00", "2026-11-18 09:30")
@@ -230,6 +230,6 @@ def test_quotes_of_a_status_stay_and_a_missing_time_is_added():
 
 
 def test_a_task_file_without_an_id_is_an_error():
-    """Its name says that it is a task, so it is not left out."""
+    """Its name shows that it is a task, so it is not left out."""
     plan = read_list("backlog/tasks/task-1 - A.md", "---\ntitle: A\nstatus: To Do\n---\n")
     assert "'' is not an id of a task" in errors(plan)[0]

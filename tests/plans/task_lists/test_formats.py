@@ -18,18 +18,18 @@ KNOWN = {
 
 @all_of("name", KNOWN)
 def test_a_sample_is_recognised(name: str):
-    """By its content, also under another name where the content is clear."""
+    """By its content, also under another name if the content is clear."""
     assert format_of(name, sample(name)) == KNOWN[name]
     assert format_of(f"moved/copy.{name.rpartition('.')[2]}", sample(name)) == KNOWN[name]
 
 
-def test_a_heading_about_tasks_is_no_task_of_sow():
+def test_a_heading_about_tasks_is_no_task():
     """`### Task Dependencies` occurs in lists of spec-kit."""
     text = "# Tasks: x\n\n## Phase 1: y\n\n### Task Dependencies\n\n- [ ] T001 One\n"
     assert format_of("tasks.md", text) == "spec-kit"
 
 
-def test_no_plan_of_sow_is_taken_for_another():
+def test_no_plan_of_sow_is_recognised_as_another_format():
     """All examples and fixtures stay plans."""
     plans = [path for folder in (FIXTURES, ROOT / "examples") for path in folder.rglob("*.[my]*") if path.is_file()]
     assert len(plans) > 20
@@ -46,6 +46,6 @@ def test_no_plan_of_sow_is_taken_for_another():
         ("tasks.yaml", "id: TASK-1\ntitle: x\n"),
     ],
 )
-def test_a_look_alike_stays_a_plan(name: str, text: str):
+def test_one_sign_alone_is_not_enough(name: str, text: str):
     """One sign alone is not enough."""
     assert format_of(name, text) == ""

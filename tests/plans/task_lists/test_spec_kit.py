@@ -24,7 +24,7 @@ def of(*lines: str, **options: object):
 
 
 def test_the_sample_is_read_phase_by_phase():
-    """Ids, names, statuses and the order of a real-looking file; comments and fenced lines hold no tasks."""
+    """Ids, names, statuses and the order of a real-looking file; comments and fenced lines have no tasks."""
     plan = read_list(SPEC_KIT, sample(SPEC_KIT))
     assert errors(plan) == []
     assert plan.formats == {SPEC_KIT: "spec-kit"}
@@ -49,16 +49,16 @@ def test_the_sample_is_read_phase_by_phase():
     }
 
 
-def test_stories_run_side_by_side_on_request():
-    """With the option each story waits for what comes before all stories, and the next phase for all stories."""
+def test_stories_can_run_in_parallel():
+    """With the option each story waits for everything before all stories, and the next phase for all stories."""
     plan = read_list(SPEC_KIT, sample(SPEC_KIT), parallel_stories=True)
     assert needs(plan)["T011"] == ["T005"]
     assert needs(plan)["T012"] == ["T011", "T008"]  # both write src/models/album.py
     assert needs(plan)["T013"] == ["T010", "T012"]
 
 
-def test_a_ticked_task_does_not_cut_the_order():
-    """A task waits for all open tasks of the phases before it, also where a completed task is between them."""
+def test_a_ticked_task_does_not_break_the_order():
+    """A task waits for all open tasks of earlier phases, also with a completed task between them."""
     text = """# Tasks: Notes
 ## Phase 1: Setup
 - [ ] T001 Make the folder
@@ -75,7 +75,7 @@ def test_a_ticked_task_does_not_cut_the_order():
 
 
 def test_a_worker_gets_the_phase_and_the_documents():
-    """The goal and the test of a phase, the story, the group and the neighbouring documents are context of a task."""
+    """The goal and test of a phase, the story, the group and neighbouring documents are context of a task."""
     plan = read_list(SPEC_KIT, sample(SPEC_KIT), neighbours={"001-x/plan.md": "", "001-x/spec.md": ""})
     task = next(task for task in plan.tasks if task.id == "T010")
     assert task.text.endswith("(depends on T008, T009)\n  and keep the order of the photos")
@@ -86,7 +86,7 @@ def test_a_worker_gets_the_phase_and_the_documents():
     assert task.context["documents_to_read_first"] == ["001-x/plan.md", "001-x/spec.md"]
 
 
-def test_text_that_no_task_gets_is_named():
+def test_text_outside_tasks_is_named():
     """Sections without tasks, the YAML block and the text before the first phase are warnings with their lines."""
     text = sample(SPEC_KIT)
     plan = read_list(SPEC_KIT, text)
@@ -126,7 +126,7 @@ def test_brackets_of_a_path_are_no_placeholder():
 
 
 def test_a_box_without_an_id_is_asked_about():
-    """A check box that has no id could be a task, so a run asks."""
+    """A check box without an id may be a task, so a run asks."""
     plan = of("- [ ] T001 One", "- [ ] Write the docs", "- [ ] T12 Two digits")
     assert kinds(plan) == [("task", 6), ("task", 7)]
     assert [task.id for task in plan.tasks] == ["T001"]
@@ -134,7 +134,7 @@ def test_a_box_without_an_id_is_asked_about():
     assert kinds(of("- [ ] T001 One", "## Checklist", "- [ ] It builds")) == [("note", 6)]
 
 
-def test_ids_are_used_once_and_references_exist():
+def test_ids_are_unique_and_references_exist():
     """A repeated id, an unknown dependency and a circle are errors with their lines."""
     assert "T001 is there twice" in errors(of("- [ ] T001 One", "- [ ] T001 Two"))[0]
     assert "depends on task T099, which does not exist" in errors(of("- [ ] T001 One (depends on T099)"))[0]
@@ -144,7 +144,7 @@ def test_ids_are_used_once_and_references_exist():
 
 
 def test_an_inserted_task_has_a_letter():
-    """T012a is an id, as a task and as a dependency, and words beside it are a remark."""
+    """T012a is an id, as a task and as a dependency; further words are a remark."""
     plan = of("- [ ] T001 A", "- [X] T001a [P] B", "- [ ] T002 C (depends on T001a failing)")
     assert kinds(plan) == []
     assert needs(plan) == {"T001": [], "T001a": ["T001"], "T002": ["T001a", "T001"]}
@@ -159,15 +159,15 @@ def test_an_indented_box_is_a_step():
     assert [task.text for task in plan.tasks] == ["T001 One\n  - [ ] a step", "T002 Two"]
 
 
-def test_many_parallel_tasks_do_not_explode():
-    """Two groups of which each task waits for each are refused, and not built."""
+def test_many_parallel_tasks_are_limited():
+    """Two groups of which each task waits for all of the other are refused, and not built."""
     lines = [f"- [ ] T{number:04} [P] Do it" for number in range(1, 1501)]
     plan = of(*lines[:750], "### Next", *lines[750:])
     assert any("more than 200,000 dependencies" in error for error in errors(plan))
 
 
 def test_only_a_box_is_written():
-    """A completed task is ticked; failed and running have no place, a ticked box stays, and CRLF stays CRLF."""
+    """A completed task is ticked; other statuses are not written, a ticked box stays, and CRLF stays CRLF."""
     text = sample(SPEC_KIT).replace("\n", "\r\n")
     statuses = {"T001": "pending", "T002": "completed", "T003": "failed", "T010": "completed"}
     after, changes = written(SPEC_KIT, text, statuses)
@@ -178,6 +178,6 @@ def test_only_a_box_is_written():
 
 
 def test_a_repeated_id_gets_no_status():
-    """Nobody knows which of the two was completed."""
+    """It is unknown which of the two was completed."""
     text = HEAD + "- [ ] T001 One\n- [ ] T001 Two\n"
     assert "T001 is there twice" in refusal("tasks.md", text, {"T001": "completed"})

@@ -30,7 +30,7 @@ def of(*tasks: dict[str, Any], **options: Any):
 
 
 def test_the_sample_is_read_by_tag():
-    """Subtasks are the work of their parent; dependencies are numbers or texts; ids count inside a tag."""
+    """Subtasks are the work of their parent; dependencies are numbers or texts; ids belong to a tag."""
     plan = read_list(AUTH, sample(TASK_MASTER))
     assert errors(plan) == []
     assert plan.name == "auth"
@@ -48,7 +48,7 @@ def test_the_sample_is_read_by_tag():
 
 
 def test_a_worker_gets_all_fields():
-    """Details and parents are text, the test strategy is a criterion, files to create are the task's own."""
+    """Details and parents are text, the test strategy is a criterion, files to create are the task's files."""
     tasks = {task.id: task for task in read_list(AUTH, sample(TASK_MASTER)).tasks}
     assert tasks["1"].text == "Keep users in a table.\n\nUse SQLite."
     assert [criterion.document() for criterion in tasks["1"].success_criteria] == ["Insert a user and read it."]
@@ -71,7 +71,7 @@ def test_a_bare_number_in_a_subtask():
 
 
 def test_a_missing_sibling_and_the_own_parent():
-    """A sibling that does not exist is an error; a dependency on the own parent would be a circle and is left out."""
+    """A missing sibling is an error; a dependency on the own parent would be a circle and is left out."""
     missing = of({"id": 5, "subtasks": [{"id": 1, "title": "a", "dependencies": [9]}]})
     assert "depends on task 5.9, which does not exist" in errors(missing)[0]
     plan = of({"id": 500, "subtasks": [{"id": 1, "title": "a", "dependencies": [500]}]})
@@ -79,15 +79,15 @@ def test_a_missing_sibling_and_the_own_parent():
     assert "dependency" in [kind for kind, _ in kinds(plan)]
 
 
-def test_the_parent_counts_against_its_subtasks():
-    """A pending subtask of a parent that is done is read as done, and a run asks."""
+def test_the_parent_decides_about_its_subtasks():
+    """A pending subtask of a completed parent is read as completed, and a run asks."""
     plan = of({"id": 5, "status": "done", "subtasks": [{"id": 1, "title": "a", "status": "pending"}]})
     assert [task.status for task in plan.tasks] == ["completed"]
     assert "status" in [kind for kind, _ in kinds(plan)]
 
 
-def test_a_task_that_waits_for_one_put_off_is_asked_about():
-    """A deferred task is left out, so tasks that wait for it would not wait: a run asks."""
+def test_a_task_that_waits_for_a_deferred_one_is_asked_about():
+    """A deferred task is left out, so its dependents would not wait: a run asks."""
     plan = of({"id": 1, "status": "deferred"}, {"id": 2, "dependencies": [1]})
     assert [kind for kind, _ in kinds(plan)] == ["status", "dependency"]
     parent = {"id": 1, "status": "blocked", "subtasks": [{"id": 1, "title": "a"}]}
@@ -125,7 +125,7 @@ BAD = {
 
 @all_of("name", BAD)
 def test_a_bad_list_is_one_error(name: str):
-    """What cannot be read is reported with its file and a hint, and nothing crashes."""
+    """An unreadable list is reported with its file and a hint."""
     text, message = BAD[name]
     plan = read_list("tasks.json", text)
     assert message in errors(plan)[0]
@@ -133,11 +133,11 @@ def test_a_bad_list_is_one_error(name: str):
 
 
 def test_a_character_outside_the_plane_is_read():
-    """Emoji are written as they are or as two escapes."""
+    """Emoji are read as characters and as two escapes."""
     assert of({"id": 1, "title": "🎯"}, ensure_ascii=True).tasks[0].name == "🎯"
 
 
-def test_statuses_go_back_and_all_else_stays():
+def test_only_statuses_are_written():
     """Only status values and updatedAt change: order, spaces, unknown keys and the other tag stay; a parent follows."""
     text = sample(TASK_MASTER)
     statuses = {"1": "completed", "2.1": "completed", "2.2": "completed", "2.3": "needs_review", "3": "paused"}
@@ -155,14 +155,14 @@ def test_statuses_go_back_and_all_else_stays():
     assert written(AUTH, done, {**statuses, "2.3": "completed"}) == (done, [])
 
 
-def test_a_word_that_means_the_same_stays():
+def test_a_synonym_of_a_status_stays():
     """completed is not rewritten to done, and deferred not to cancelled."""
     text = '{"tasks": [{"id": 1, "title": "a", "status": "completed"}, {"id": 2, "title": "b", "status": "deferred"}]}'
     assert written("tasks.json", text, {"1": "completed", "2": "abandoned"}) == (text, [])
 
 
-def test_nobody_s_word_is_taken_back_by_an_import():
-    """A task in progress comes in as pending and stays in progress; a subtask of a deferred task is not cancelled."""
+def test_an_import_takes_no_status_back():
+    """A task in progress is imported as pending and stays in progress; a deferred task's subtask is not cancelled."""
     subtasks = '"subtasks": [{"id": 1, "title": "c", "status": "pending"}]'
     text = f"""{{"tasks": [{{"id": 1, "title": "a", "status": "in-progress"}},
         {{"id": 2, "title": "b", "status": "deferred", {subtasks}}}]}}"""
@@ -170,15 +170,15 @@ def test_nobody_s_word_is_taken_back_by_an_import():
 
 
 @all_of("word", ["deferred", "blocked", "cancelled", "done", "review", "in-progress", "Pending"])
-def test_the_word_of_a_task_that_never_began_stays(word: str):
-    """A person chose it, and sow has done nothing on the task since then."""
+def test_a_status_of_a_person_stays(word: str):
+    """A person chose it, and sow has not worked on the task since then."""
     text = json.dumps({"tasks": [{"id": 1, "title": "a", "status": word}]})
     assert written("tasks.json", text, {"1": "pending"}) == (text, [])
 
 
 @all_of("word", ["deferred", "blocked", "cancelled", "completed"])
-def test_a_parent_that_ended_keeps_its_word(word: str):
-    """The parent was cancelled by a person; its last subtask is done, and the parent is not."""
+def test_an_ended_parent_keeps_its_status(word: str):
+    """A person cancelled the parent; its last subtask is done, and the parent stays cancelled."""
     subtasks = [{"id": 1, "title": "b", "status": "pending"}]
     text = json.dumps({"tasks": [{"id": 1, "title": "a", "status": word, "subtasks": subtasks}]})
     after, changes = written("tasks.json", text, {"1.1": "completed"})
@@ -215,12 +215,12 @@ def test_a_parent_waits_for_a_subtask_without_a_status():
         ("a.json#b/c.md", ("a.json#b/c.md", "")),
     ],
 )
-def test_a_tag_is_part_of_the_name(name: str, expected: tuple[str, str]):
+def test_a_tag_belongs_to_a_json_name(name: str, expected: tuple[str, str]):
     """Only after a name in .json."""
     assert file_and_tag(name) == expected
 
 
 def test_a_list_that_broke_meanwhile_is_refused():
-    """What cannot be read gets no status, and the error names the line."""
+    """An unreadable file gets no status, and the error has the line."""
     assert refusal("tasks.json", '{"tasks": [', {"1": "completed"}).startswith("tasks.json:1: ")
     assert "the status 'lost' is unknown" in refusal("tasks.json", BAD["an unknown status"][0], {"1": "completed"})
