@@ -19,7 +19,7 @@ NARROW = Role(name="implementer", tools=("Read", "Edit"))
 
 
 def request(**changes: Any) -> Request:
-    """One turn of an implementer, with what a test changes about it."""
+    """Returns one turn of an implementer, with a test's changes."""
     usual: dict[str, Any] = {
         "role": Role(name="implementer"),
         "session": SESSION,
@@ -34,14 +34,14 @@ def request(**changes: Any) -> Request:
 
 
 def words(adapter: Adapter, *, resume: bool = False, **changes: Any) -> list[str]:
-    """The command line of a turn, without the program."""
+    """Returns the command line of a turn, without the program."""
     asked = request(**changes)
     call = adapter.resume_command(asked) if resume else adapter.spawn_command(asked)
     return call.arguments
 
 
 def told(adapter: Adapter, *lines: str | dict[str, Any]) -> TurnSummary:
-    """What a stream amounts to."""
+    """Returns the result of reading a stream."""
     story = TurnSummary()
     for line in lines:
         for event in adapter.read(line if isinstance(line, str) else json.dumps(line)):
@@ -52,5 +52,5 @@ def told(adapter: Adapter, *lines: str | dict[str, Any]) -> TurnSummary:
 def outcome(
     adapter: Adapter, *lines: str | dict[str, Any], code: int = 0, stderr: str = "", stopped: str = ""
 ) -> Outcome:
-    """What a stream and the end of its process come to."""
+    """Returns the outcome of a stream and the end of its process."""
     return adapter.outcome(ProcessEnd(code=code, stderr=stderr, stop_reason=stopped), told(adapter, *lines))

@@ -16,7 +16,7 @@ from sow.executors import DefaultCommandRunner
 
 
 def alive(path: Path) -> bool:
-    """Whether the process whose id is in the file still runs; on a slow machine it may never have written it."""
+    """Tells whether the process whose id is in the file still runs; on a slow machine the file may be missing."""
     if not path.exists():
         return False
     result = subprocess.run(["ps", "-o", "stat=", "-p", path.read_text().strip()], capture_output=True, text=True)
@@ -24,18 +24,18 @@ def alive(path: Path) -> bool:
 
 
 def test_input_and_output_are_connected(capfd: pytest.CaptureFixture[str]) -> None:
-    """The prompt is the program's stdin, and its stdout and stderr are ours (A4)."""
+    """The prompt is the program's stdin, and its stdout and stderr are the caller's (A4)."""
     DefaultCommandRunner().run("sh", ["-c", "cat; echo problem >&2"], "the prompt\n")
     assert capfd.readouterr() == ("the prompt\n", "problem\n")
 
 
-def test_a_large_prompt_needs_no_reader(tmp_path: Path) -> None:
+def test_a_large_prompt_does_not_block(tmp_path: Path) -> None:
     """A program that never reads its stdin does not block."""
     DefaultCommandRunner().run("true", [], "x" * (1 << 20))
 
 
 def test_lines_can_be_read(capfd: pytest.CaptureFixture[str]) -> None:
-    """`on_line` gets each line once, also a last one without an end, and nothing is printed."""
+    """`on_line` gets each line once, also a last one without a line end, and nothing is printed."""
     lines: list[str] = []
     script = "import sys; print('x' * 300_000); print('é'); sys.stdout.write('last')"
     DefaultCommandRunner(on_line=lines.append).run(sys.executable, ["-c", script], "")
@@ -44,7 +44,7 @@ def test_lines_can_be_read(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_variables_are_added() -> None:
-    """The program sees our variables and the added ones."""
+    """The program sees the caller's variables and the added ones."""
     lines: list[str] = []
     runner = DefaultCommandRunner(environment={"EXTRA": "more"}, on_line=lines.append)
     runner.run("sh", ["-c", 'echo "$EXTRA $PATH"'], "")
@@ -65,7 +65,7 @@ def test_a_failure_is_an_error(words: list[str], message: str) -> None:
 
 
 def test_a_program_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
-    """After the time-out, the program and what it started are gone (A6)."""
+    """After the time-out the program and its children are gone (A6)."""
     script = f"sleep 600 & echo $! > {tmp_path}/child; echo $$ > {tmp_path}/self; sleep 600"
     with pytest.raises(SowError, match=r"sh did not end within 1 seconds"):
         DefaultCommandRunner().run("sh", ["-c", script], "", timeout=1)
@@ -73,7 +73,7 @@ def test_a_program_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
 
 
 def test_a_program_can_be_cancelled(tmp_path: Path) -> None:
-    """Another thread sets the event, and the program is gone when the error arrives (A6)."""
+    """Another thread sets the event, and the program is gone when the error is raised (A6)."""
     cancel, started = threading.Event(), tmp_path / "self"
 
     def stop() -> None:
@@ -89,8 +89,8 @@ def test_a_program_can_be_cancelled(tmp_path: Path) -> None:
     assert not alive(started)
 
 
-def test_an_event_that_is_set_starts_no_wait() -> None:
-    """A turn that was cancelled before it began ends at once."""
+def test_a_cancelled_turn_does_not_start() -> None:
+    """An event that is set before the turn ends it at once."""
     cancel = threading.Event()
     cancel.set()
     with pytest.raises(Interrupted):

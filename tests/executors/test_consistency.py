@@ -23,7 +23,7 @@ FRESH = [shared_scenario.TURN_BY_TURN[:1], *[[("recovery", "done", "needs_review
 
 
 def hire(repo: Repo, kind: str, folder: Path) -> None:
-    """Let an executor of this type play the implementer; its program is a stand-in, or comes with sow."""
+    """Makes an executor of this type the implementer; its program is a fake, or comes with sow."""
     folder.mkdir()
     shared_scenario.write_worker(folder / "worker")
     repo.environment["PATH"] = f"{folder}:{repo.environment['PATH']}"
@@ -38,11 +38,11 @@ def hire(repo: Repo, kind: str, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def expected(_project_template: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Picture]:
-    """What the simulated agent leaves."""
+    """Returns the files of the simulated agent."""
     return shared_scenario.expected(tmp_path_factory.mktemp("expected"), _project_template, [CUE] * 3)
 
 
-def test_the_scenario_is_what_it_says(expected: list[Picture]) -> None:
+def test_the_scenario_uses_every_step(expected: list[Picture]) -> None:
     """It pauses with a question, is answered, handed in, sent back, handed in again and completed."""
     states = [yaml.safe_load(item[f"{shared_scenario.TASK_FOLDER}/state.yaml"])["task"] for item in expected]
     assert [state["status"] for state in states] == ["paused", "needs_review", "needs_review", "completed"]
@@ -61,8 +61,8 @@ def test_the_scenario_is_what_it_says(expected: list[Picture]) -> None:
 def test_every_executor_leaves_the_same_state(repo: Repo, kind: str, tmp_path: Path, expected: list[Picture]) -> None:
     """After every step of the scenario the state files, logs, feedback and notes are those of any other executor.
 
-    Two CLIs cannot do all of it. Windsurf keeps no session: an answer and a review lead to a fresh one each, and what
-    is on disk is equal, except for the project's log, which names the commands. aider runs no command: it edits the
+    Two CLIs cannot do all of it. Windsurf keeps no session: an answer and a review lead to a fresh one each, and the
+    files are equal, except for the project's log, which names the commands. aider runs no command: it edits the
     files of its task folder, and asks in its log without a note; all else is equal.
     """
     hire(repo, kind, tmp_path / "bin")
@@ -76,8 +76,8 @@ def test_every_executor_leaves_the_same_state(repo: Repo, kind: str, tmp_path: P
 
 
 @pytest.mark.full
-def test_what_aider_keeps_beside_the_code_is_put_away(repo: Repo, tmp_path: Path) -> None:
-    """Its cache is there in every turn and grows, but is not in the repository afterwards; a user's own cache stays."""
+def test_aiders_cache_is_kept_out_of_the_repository(repo: Repo, tmp_path: Path) -> None:
+    """Its cache is kept between turns, but not in the repository; a user's own cache stays."""
     hire(repo, "aider", tmp_path / "bin")
     beside, away = repo.root / ".aider.tags.cache.v4", repo.root / ".sow/local/litter/.aider.tags.cache.v4"
     repo.ok("task", "create", "--name", shared_scenario.NAME, "--agent", "implementer")

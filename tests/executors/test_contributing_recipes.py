@@ -32,7 +32,7 @@ print(json.dumps({{"type": "done", "text": f"{{done.stdout}} after {{chat.read_t
 
 
 def recipe(title: str) -> list[str]:
-    """The code blocks of one section of CONTRIBUTING.md."""
+    """Returns the code blocks of one section of CONTRIBUTING.md."""
     section = (ROOT / "CONTRIBUTING.md").read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
     return [textwrap.dedent(block.partition("\n")[2]) for block in section.split("```")[1::2]]
 
@@ -75,7 +75,7 @@ def copy(repo: Repo, tmp_path: Path) -> Copy:
 
 
 def test_an_executor_is_one_file_and_one_entry(copy: Copy) -> None:
-    """With the recipe's file and line it spawns, pauses and resumes under its own name, and the code is clean."""
+    """With the recipe's file and line it spawns, pauses and resumes under its own name, and passes the linter."""
     copy.add_executor("scribe", recipe("A new executor"))
     copy.sow("task", "create", "--name", f"Work [[{SOW} task set --id 010 status paused]]", "--agent", "implementer")
     first = copy.sow("agent", "spawn", "implementer", "010", "--executor", "scribe")
@@ -92,7 +92,7 @@ def test_an_executor_is_one_file_and_one_entry(copy: Copy) -> None:
 
 @pytest.mark.full
 def test_users_can_set_the_new_executor(copy: Copy) -> None:
-    """Its type is accepted in the user's settings, which it then obeys; without the recipe it is refused by name."""
+    """Its type works in the user's settings; without the recipe it is refused by name."""
     copy.configure(yolo_mode=True, model="quill")
     assert "unknown executor type: scribe" in copy.sow("config", "validate").err
     copy.add_executor("scribe", recipe("A new executor"))
@@ -105,7 +105,7 @@ def test_users_can_set_the_new_executor(copy: Copy) -> None:
 
 @pytest.mark.full
 def test_an_agent_is_one_file(copy: Copy) -> None:
-    """The Markdown of the guide to roles is a valid role, is listed, and works on a task with its own words."""
+    """The Markdown of the guide to roles is a valid role, is listed, and works on a task with its own text."""
     copy.add_executor("scribe", recipe("A new executor"))
     path = copy.repo.root / ".claude/agents/swift-dev.md"
     path.parent.mkdir(parents=True)

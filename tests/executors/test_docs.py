@@ -28,7 +28,7 @@ def yes(value: bool) -> str:
 
 
 @all_of("kind", ROWS)
-def test_the_table_is_true(kind: str) -> None:
+def test_the_table_matches_the_capabilities(kind: str) -> None:
     """A row of the table says what the capability record says."""
     capabilities = find_adapter(kind).capabilities
     facts = (
@@ -52,15 +52,15 @@ CLIS = [adapter for adapter in ADAPTERS if adapter not in ("command", "simulated
 
 
 def section(kind: str) -> str:
-    """What the page says about one CLI: the part between two headings that has its command lines."""
+    """Returns the page's text about one CLI: the section with its command lines."""
     binary = find_adapter(kind).capabilities.binary
     (result,) = [part for part in PAGE.split("\n## ") if f"```sh\n{binary} " in part]
     return result
 
 
 @all_of("kind", CLIS)
-def test_the_page_says_what_was_tested_with_what(kind: str) -> None:
-    """A CLI is tested in the version that tests install, or against a named stand-in, with what that leaves open."""
+def test_the_page_names_the_tested_versions(kind: str) -> None:
+    """A CLI is tested in the version that tests install, or with a named fake and a remark about its limits."""
     if kind in PINNED:
         assert f"Tested with {PINNED[kind][2]}." in section(kind)
         assert "Not verified" not in section(kind)
@@ -71,8 +71,8 @@ def test_the_page_says_what_was_tested_with_what(kind: str) -> None:
 
 
 @all_of("kind", CLIS)
-def test_the_command_lines_are_true(kind: str) -> None:
-    """The page shows the exact words of a new session with yolo and without, of a judge, and of the next turn."""
+def test_the_command_lines_are_correct(kind: str) -> None:
+    """The page shows the exact words of a new session with and without yolo, of a judge, and of the next turn."""
     adapter = find_adapter(kind)
     places = {
         "session": "ID",

@@ -21,7 +21,7 @@ from sow.executors.library import CliExecutor
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which a test writes the programs of CLIs; it is first on PATH, and the cache is private."""
+    """A folder for the fake CLIs of a test; it is first on PATH, and the cache is private."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
@@ -30,7 +30,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write_cli(folder: Path, name: str, *events: dict[str, Any], code: int = 0) -> Path:
-    """A program that keeps its arguments, and prints these events."""
+    """Makes a program that records its arguments and prints these events."""
     program = folder / name
     arguments = folder / f"{name}.args"
     lines = "\n".join(json.dumps(event) for event in events)
@@ -43,8 +43,8 @@ def result(text: str, **options: Any) -> dict[str, Any]:
     return {"type": "result", "subtype": "success", "is_error": False, "result": text, **options}
 
 
-def test_a_turn_of_a_real_process_is_shown_and_ends(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a runner the program on PATH is run, and its text is printed in readable form (A4)."""
+def test_a_real_process_is_shown(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a runner the program on PATH runs, and its text is printed in readable form (A4)."""
     output = {"type": "assistant", "message": {"content": [{"type": "text", "text": "I look around"}]}}
     arguments = write_cli(fake, "claude", output, result("all done"))
     ClaudeExecutor().spawn(IMPLEMENTER, "x", SESSION)
@@ -65,15 +65,15 @@ TRACEBACK = "Traceback (most recent call last):\n  File 'a.py', line 3, in main\
         ([result("You have hit your usage limit", is_error=True)], 0, "claude-code reports limited: "),
     ],
 )
-def test_a_turn_that_failed_is_an_error(fake: Path, events: list[dict[str, Any]], code: int, message: str) -> None:
-    """Neither a bad exit code nor an error event with exit code 0 passes for success (A6)."""
+def test_a_failed_turn_is_an_error(fake: Path, events: list[dict[str, Any]], code: int, message: str) -> None:
+    """Neither a bad exit code nor an error event with exit code 0 is a success (A6)."""
     write_cli(fake, "claude", *events, code=code)
     with pytest.raises(SowError, match=message):
         ClaudeExecutor().spawn(IMPLEMENTER, "x", SESSION)
 
 
 def test_the_cli_may_choose_the_session_id(fake: Path) -> None:
-    """A caller resumes with its own id, also when the CLI made up another one (A6)."""
+    """A caller resumes with its own id, also if the CLI chose another one (A6)."""
     arguments = write_cli(fake, "cursor-agent", result("ok", session_id="chat-7"))
     executor = CursorExecutor(yolo_mode=True)
     executor.spawn(IMPLEMENTER, "x", SESSION)
@@ -92,7 +92,7 @@ def test_a_judge_stays_a_judge(fake: Path) -> None:
     assert "--dangerously-skip-permissions" not in (*first, *runner.last_args)
 
 
-def test_files_of_a_cli_are_in_the_users_cache(fake: Path, tmp_path: Path) -> None:
+def test_settings_files_are_in_the_users_cache(fake: Path, tmp_path: Path) -> None:
     """Settings that a CLI reads from a file are written before the start, in a private folder."""
     runner = MockCommandRunner()
     CliExecutor("amp", adapter("amp"), runner).spawn(IMPLEMENTER, "x", SESSION)
@@ -101,8 +101,8 @@ def test_files_of_a_cli_are_in_the_users_cache(fake: Path, tmp_path: Path) -> No
     assert written.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_an_executor_without_sessions_refuses_to_resume() -> None:
-    """It says so when asked, and before anything runs."""
+def test_an_executor_without_sessions_cannot_resume() -> None:
+    """It says so when asked, and before any process starts."""
     runner = MockCommandRunner()
     executor = CliExecutor("windsurf", adapter("windsurf"), runner)
     assert not executor.supports_resumption()
@@ -112,7 +112,7 @@ def test_an_executor_without_sessions_refuses_to_resume() -> None:
 
 
 def test_availability_is_the_path_of_the_program(tmp_path: Path) -> None:
-    """A program on PATH is found, and a missing one is reported in the seed's words."""
+    """A program on PATH is found, and a missing one is an error that names it."""
     program = tmp_path / "claude"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -123,7 +123,7 @@ def test_availability_is_the_path_of_the_program(tmp_path: Path) -> None:
 
 
 def test_a_registry_finds_executors_by_name() -> None:
-    """What was registered is found, the last one of a name wins, and an unknown name is an error (A6)."""
+    """A registered executor is found, the last one of a name wins, and an unknown name is an error (A6)."""
     registry, first, second = ExecutorRegistry(), ClaudeExecutor(), ClaudeExecutor(True)
     registry.register("cursor", CursorExecutor())
     registry.register("claude-code", first)
@@ -148,8 +148,8 @@ def test_a_registry_is_made_from_settings(fake: Path, tmp_path: Path) -> None:
     assert registry.get("claude-code").name == "claude-code"
 
 
-def test_the_exports_cost_a_start_nothing() -> None:
-    """Neither the library nor `typing` are loaded by what a spawn imports of this package."""
+def test_the_exports_import_little() -> None:
+    """Neither the library nor `typing` are loaded by the imports of a spawn."""
     names = ["typing", "sow.executors.library"]
     code = "import sys, sow.executors.binary, sow.executors.adapter"
     code += f"; print([name for name in {names} if name in sys.modules])"
@@ -157,8 +157,8 @@ def test_the_exports_cost_a_start_nothing() -> None:
     assert result.stdout == "[]\n"
 
 
-def test_an_unknown_name_is_an_error() -> None:
-    """A module that makes its names on demand still knows which it has."""
+def test_an_unknown_export_is_an_error() -> None:
+    """A module with lazy names knows which it has."""
     import sow.executors
 
     with pytest.raises(AttributeError, match="no_such_name"):

@@ -36,13 +36,13 @@ def resume_worker(executor: Executor, session_id: str, feedback: str) -> None:
 
 
 def test_every_executor_and_runner_has_the_interface() -> None:
-    """The type checker and isinstance agree that each of them, and no other object, has the methods (A6, A7)."""
+    """The type checker and isinstance agree that these objects, and no others, have the methods (A6, A7)."""
     assert all(isinstance(executor, Executor) and not isinstance(executor, CommandRunner) for executor in EXECUTORS)
     assert all(isinstance(runner, CommandRunner) and not isinstance(runner, Executor) for runner in RUNNERS)
     assert [executor.name for executor in EXECUTORS] == ["mock", "claude-code", "cursor"]
 
 
-def test_a_double_takes_the_place_of_an_executor() -> None:
+def test_a_double_replaces_an_executor() -> None:
     """Code that spawns workers is tested with functions instead of a CLI (A7)."""
     captured: list[tuple[str, str]] = []
 
@@ -55,8 +55,8 @@ def test_a_double_takes_the_place_of_an_executor() -> None:
     assert mock.name == "test-executor"
 
 
-def test_a_double_refuses_to_resume_or_hears_the_feedback() -> None:
-    """Both ends of the second example can be reached with a double."""
+def test_a_double_refuses_to_resume_or_gets_the_feedback() -> None:
+    """Both branches of the second example can be reached with a double."""
     heard: list[tuple[str, str]] = []
     resume_worker(MockExecutor(resume=lambda session, prompt: heard.append((session, prompt))), "session-123", "more")
     assert heard == [("session-123", "more")]
@@ -65,7 +65,7 @@ def test_a_double_refuses_to_resume_or_hears_the_feedback() -> None:
 
 
 def test_doubles_without_functions_succeed() -> None:
-    """A default double works: spawn and resume return, also through a real executor with the default runner (A17)."""
+    """By default spawn and resume of a double return, also through a real executor with the default runner (A17)."""
     spawn_worker(MockExecutor(), IMPLEMENTER, "010")
     resume_worker(MockExecutor(), "session-123", "more")
     runner = MockCommandRunner()

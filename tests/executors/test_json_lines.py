@@ -16,27 +16,27 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(TEXTS)
-def test_a_text_is_written_for_both(text: str) -> None:
+def test_a_text_is_written_for_json_and_toml(text: str) -> None:
     """JSON and TOML read back the text that was written."""
     assert json.loads(json_string(text)) == text
     assert tomllib.loads(f"x = {json_string(text)}")["x"] == text
 
 
 @given(st.lists(TEXTS))
-def test_a_list_is_written_for_both(words: list[str]) -> None:
-    """The same holds for a list of texts."""
+def test_a_list_is_written_for_json_and_toml(words: list[str]) -> None:
+    """JSON and TOML read back the list of texts that was written."""
     assert json.loads(json_list(words)) == words
     assert tomllib.loads(f"x = {json_list(words)}")["x"] == words
 
 
 @all_of("line", ["", "x", "[1]", '"x"', "{", "null", '{"a":' * 100_000, "{" * 100_000])
-def test_a_line_that_is_no_object_is_nothing(line: str) -> None:
+def test_a_line_without_an_object_is_no_event(line: str) -> None:
     """Any other text is no event, however deep it is."""
     assert parse(line) is None
 
 
-def test_numbers_are_taken_only_as_numbers() -> None:
-    """Truth values, texts, infinities and what is no number at all do not count."""
+def test_only_numbers_are_numbers() -> None:
+    """Truth values, texts and infinities do not count as numbers."""
     assert (as_integer(3), as_integer(True), as_integer("3"), as_integer(3.0)) == (3, None, None, None)
     assert (as_number(3), as_number(0.5), as_number(True), as_number("3")) == (3.0, 0.5, None, None)
     assert (as_number(float("nan")), as_number(float("inf"))) == (None, None)
@@ -54,6 +54,6 @@ def test_numbers_are_taken_only_as_numbers() -> None:
         ("", 0),
     ],
 )
-def test_a_status_is_found_in_words(text: str, status: int) -> None:
-    """The ways in which CLIs name an HTTP status are known, and other numbers are not taken for one."""
+def test_a_status_is_found_in_text(text: str, status: int) -> None:
+    """The CLIs' forms of an HTTP status are recognised, and other numbers are not."""
     assert http_status(text) == status

@@ -44,7 +44,7 @@ def configure(repo: Repo, executors: dict[str, Any], **bindings: str) -> None:
 
 
 def add_package(site: Path, module: str, text: str, types: dict[str, str], *, name: str = "sow-quill") -> Path:
-    """A package as an installer leaves it: its metadata and one module; returns the folder."""
+    """Writes a package as an installer does: its metadata and one module; returns the folder."""
     metadata = site / f"{name.replace('-', '_')}-2.0.dist-info"
     metadata.mkdir(parents=True, exist_ok=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.0\n")
@@ -56,13 +56,13 @@ def add_package(site: Path, module: str, text: str, types: dict[str, str], *, na
 
 
 def findings(result: Result) -> dict[str, str]:
-    """What a check found, with the state of each finding."""
+    """Returns the findings of a check, with the state of each."""
     return {found["what"]: found["state"] for found in result.json["findings"]}
 
 
 @pytest.fixture(scope="module")
 def scribe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of programs of a new virtual environment in which the sample package was built and installed."""
+    """The programs of a new virtual environment in which the sample package was built and installed."""
     folder = tmp_path_factory.mktemp("scribe")
     source, fresh = folder / "source", folder / "fresh"
     shutil.copytree(ROOT / "examples" / "executor-plugin", source)
@@ -83,14 +83,14 @@ def scribe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(repo: Repo, programs: Path, *arguments: str) -> Result:
-    """Call the sow of that environment."""
+    """Calls the sow of that environment."""
     variables = {**repo.environment, "PATH": f"{programs}:{repo.environment['PATH']}"}
     command = [str(programs / "sow"), *arguments]
     return Result(subprocess.run(command, cwd=repo.root, env=variables, capture_output=True, timeout=PATIENCE))
 
 
 @pytest.mark.full
-def test_the_sample_package_works_from_end_to_end(task_repo: Repo, scribe: Path) -> None:
+def test_the_sample_package_works(task_repo: Repo, scribe: Path) -> None:
     """An installed package is a type like any other: for validate, doctor, spawn and resume (A5)."""
     repo = task_repo
     configure(repo, {"my-scribe": {"type": "scribe", "settings": {"model": "quick"}}}, implementer="my-scribe")
@@ -110,7 +110,7 @@ def test_the_sample_package_works_from_end_to_end(task_repo: Repo, scribe: Path)
 
 
 def test_a_run_uses_the_sample_package(repo: Repo, scribe: Path) -> None:
-    """A plan is worked on and delivered by an executor that is not sow's (A5)."""
+    """A plan is worked on and delivered with an executor of another package (A5)."""
     configure(repo, {"my-scribe": {"type": "scribe"}}, implementer="my-scribe")
     (repo.root / "plan.md").write_text("# Plan\n\n## Task 1: Write a line\n\nAdd a line to SCRIBE.md.\n")
     repo.git("add", "plan.md")
@@ -124,7 +124,7 @@ def test_a_run_uses_the_sample_package(repo: Repo, scribe: Path) -> None:
     ("kind", "hint"), [("vim", "the types are: aider, amp, claude"), ("cluade", "did you mean claude?")]
 )
 def test_an_unknown_type_is_named(task_repo: Repo, kind: str, hint: str) -> None:
-    """A type that no package registers is reported in the seed's words, with the nearest name (A15)."""
+    """A type that no package registers is refused with the nearest name (A15)."""
     configure(task_repo, {"mine": {"type": kind}}, implementer="mine")
     for item in (["config", "validate"], ["agent", "spawn", "implementer", "010"]):
         result = task_repo.sow(*item)
@@ -164,7 +164,7 @@ def test_a_package_that_cannot_be_loaded_is_named(task_repo: Repo, tmp_path: Pat
 
 
 @pytest.mark.full
-def test_a_mistake_in_a_package_fails_its_turn_only(task_repo: Repo, tmp_path: Path) -> None:
+def test_an_error_in_a_package_fails_only_its_turn(task_repo: Repo, tmp_path: Path) -> None:
     """An adapter that raises while it reads the output is named, and its turn is recorded as failed."""
     text = ADAPTER.replace("return [Event", 'raise KeyError("boom")\n        return [Event')
     site = add_package(tmp_path / "site", "quill", text, {"quill": "quill:Quill"})
@@ -184,7 +184,7 @@ def test_a_mistake_in_a_package_fails_its_turn_only(task_repo: Repo, tmp_path: P
 
 
 def test_a_package_outside_of_the_repository_is_loaded(task_repo: Repo, tmp_path: Path) -> None:
-    """The adapter that the next tests plant does load from a folder outside."""
+    """The adapter that the next tests plant works from a folder outside the repository."""
     task_repo.environment["PYTHONPATH"] = str(
         add_package(tmp_path / "site", "quill", ADAPTER, {"quill": "quill:Quill"})
     )
@@ -194,7 +194,7 @@ def test_a_package_outside_of_the_repository_is_loaded(task_repo: Repo, tmp_path
 
 @few_of("place", ["repository", "subfolder", "other repository", "link"], 2)
 def test_nothing_in_a_repository_is_loaded(task_repo: Repo, tmp_path: Path, place: str) -> None:
-    """Metadata in the repository, below it, in another one that sow works on, or behind a link, starts no code (A5)."""
+    """Metadata in the repository, below it, in another repository, or behind a link starts no code (A5)."""
     loaded, folders = tmp_path / "loaded", {"repository": task_repo.root, "link": task_repo.root / "site"}
     folder = folders.get(place, task_repo.root / "src")
     if place == "other repository":
@@ -214,7 +214,7 @@ def test_nothing_in_a_repository_is_loaded(task_repo: Repo, tmp_path: Path, plac
 
 
 def test_the_current_folder_hides_no_module(task_repo: Repo, tmp_path: Path) -> None:
-    """A module of the repository with the name of the package's module is not imported instead (A5)."""
+    """A module of the repository with the name of the package's module is not imported (A5)."""
     loaded, site = tmp_path / "loaded", add_package(tmp_path / "site", "quill", ADAPTER, {"quill": "quill:Quill"})
     (task_repo.root / "quill.py").write_text(MARK.format(path=str(loaded)) + ADAPTER)
     configure(task_repo, {"mine": {"type": "quill"}})
@@ -226,7 +226,7 @@ def test_the_current_folder_hides_no_module(task_repo: Repo, tmp_path: Path) -> 
 
 
 def test_metadata_outside_cannot_point_into_the_repository(task_repo: Repo, tmp_path: Path) -> None:
-    """A package whose metadata is outside and whose code is in the repository, is refused."""
+    """A package with metadata outside and code in the repository is refused."""
     loaded = tmp_path / "loaded"
     site = add_package(tmp_path / "site", "quill", "", {"quill": "quill:Quill"})
     (task_repo.root / "quill").mkdir()

@@ -1,4 +1,4 @@
-"""A program is asked once for its version and flags, with a time limit, and cannot harm sow."""
+"""A program is asked once for its version and flags, with a time limit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def variables(tmp_path: Path) -> dict[str, str]:
 
 
 def program(folder: Path, text: str, name: str = "fake") -> str:
-    """A program that notes each of its starts in `starts`."""
+    """Makes a program that records each of its starts in `starts`."""
     path = folder / name
     path.write_text(f'#!/bin/sh\necho "$@" >> {folder}/starts\n{text}\n')
     path.chmod(0o755)
@@ -44,7 +44,7 @@ USUAL = 'case "$1" in --version) echo "fake 2.1.3 (stable)";; *) echo "usage: fa
 
 
 def test_version_and_flags(tmp_path: Path, variables: dict[str, str]):
-    """The version is the first one in the words of --version, and the flags are looked for in those of --help."""
+    """The version is the first one in the output of --version, and the flags are looked for in that of --help."""
     facts = probe(program(tmp_path, USUAL), capabilities(), variables, LONG)
     assert (facts.version, facts.missing, facts.trouble) == ("2.1.3", (), "")
     assert starts(tmp_path) == ["--version", "--help"]
@@ -62,14 +62,14 @@ def test_version_and_flags(tmp_path: Path, variables: dict[str, str]):
 def test_a_flag_is_a_word_of_its_own(
     tmp_path: Path, variables: dict[str, str], help_text: str, missing: tuple[str, ...]
 ):
-    """A flag counts as known only where it stands as a word, not as a part of another."""
+    """A flag counts only as a whole word."""
     (tmp_path / "help").write_text(help_text)
     text = f'[ "$1" = --version ] && echo 1.0 || cat {tmp_path}/help >&2'
     assert probe(program(tmp_path, text), capabilities(), variables, LONG).missing == missing
 
 
 def test_a_program_may_need_other_words(tmp_path: Path, variables: dict[str, str]):
-    """The adapter says with which words its program tells version and help."""
+    """The adapter has the words for version and help."""
     can = capabilities(version_arguments=("version",), help_arguments=("run", "--help"), required_flags=("exec",))
     text = '[ "$1" = version ] && echo v9.8.7-beta.1. || echo exec'
     facts = probe(program(tmp_path, text), can, variables, LONG)
@@ -77,15 +77,15 @@ def test_a_program_may_need_other_words(tmp_path: Path, variables: dict[str, str
     assert starts(tmp_path) == ["version", "run --help"]
 
 
-def test_a_program_of_the_users_own_is_not_run(tmp_path: Path, variables: dict[str, str]):
-    """Where the adapter has no words for the version, nothing is started: it could be an agent that begins to work."""
+def test_a_program_without_version_words_is_not_run(tmp_path: Path, variables: dict[str, str]):
+    """If the adapter has no words for the version, nothing is started: an agent could begin to work."""
     facts = probe(program(tmp_path, "exit 1"), capabilities(version_arguments=()), variables, LONG)
     assert (facts.version, facts.trouble) == ("", "")
     assert not (tmp_path / "starts").exists()
 
 
 def test_no_key_and_no_repository(tmp_path: Path, variables: dict[str, str]):
-    """The program gets no key, nothing on stdin, and no repository whose settings it could obey."""
+    """The program gets no key, no stdin, and no repository with settings."""
     text = f"env > {tmp_path}/env; pwd > {tmp_path}/pwd; cat; echo 1.0 exec -p --resume"
     assert probe(program(tmp_path, text), capabilities(), variables, LONG).trouble == ""
     assert "FAKE_API_KEY" not in (tmp_path / "env").read_text()
@@ -104,14 +104,14 @@ def test_no_key_and_no_repository(tmp_path: Path, variables: dict[str, str]):
         ('[ "$1" = --version ] && echo 1.0 || exit 7', "--help ended with exit code 7"),
     ],
 )
-def test_a_strange_answer_is_told(tmp_path: Path, variables: dict[str, str], text: str, words: str):
-    """What a program says instead of a version is told on one line, with no control character in it."""
+def test_a_strange_answer_is_reported(tmp_path: Path, variables: dict[str, str], text: str, words: str):
+    """The output instead of a version is shown on one line, without control characters."""
     trouble = probe(program(tmp_path, text), capabilities(), variables, LONG).trouble
     assert words in trouble
     assert trouble.isprintable()
 
 
-def test_a_file_that_cannot_run(tmp_path: Path, variables: dict[str, str]):
+def test_a_file_that_cannot_run_is_reported(tmp_path: Path, variables: dict[str, str]):
     """A file that the system cannot start is told as that."""
     path = tmp_path / "broken"
     path.write_bytes(b"\x7fELF\0\0")
@@ -119,8 +119,8 @@ def test_a_file_that_cannot_run(tmp_path: Path, variables: dict[str, str]):
     assert "cannot start" in probe(str(path), capabilities(), variables, LONG).trouble
 
 
-def test_a_program_that_hangs_is_ended(tmp_path: Path, variables: dict[str, str]):
-    """A program that never answers, and ignores SIGTERM, is killed with all that it started."""
+def test_a_hanging_program_is_killed(tmp_path: Path, variables: dict[str, str]):
+    """A program that never answers and ignores SIGTERM is killed with its children."""
     text = f"trap '' TERM INT HUP\n(setsid sleep 600 & echo $! > {tmp_path}/child) \nsleep 600"
     path = program(tmp_path, text)
     before = time.monotonic()
@@ -133,7 +133,7 @@ def test_a_program_that_hangs_is_ended(tmp_path: Path, variables: dict[str, str]
     assert _is_gone(int((tmp_path / "child").read_text()))
 
 
-def test_a_program_that_never_stops_talking_is_ended(tmp_path: Path, variables: dict[str, str]):
+def test_endless_output_is_ended(tmp_path: Path, variables: dict[str, str]):
     """Endless output ends at the limit, long before the time is up."""
     before = time.monotonic()
     answer = capture([program(tmp_path, "exec yes 1.0")], environment=variables, timeout=LONG)
@@ -141,8 +141,8 @@ def test_a_program_that_never_stops_talking_is_ended(tmp_path: Path, variables: 
     assert time.monotonic() - before < LONG / 2
 
 
-def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path, variables: dict[str, str]):
-    """A program that answers and leaves a process behind with its output open has answered; the rest is ended."""
+def test_background_processes_are_not_waited_for(tmp_path: Path, variables: dict[str, str]):
+    """A program that answers and leaves a process with its output open has answered; the process is ended."""
     text = f"sleep 600 & echo $! > {tmp_path}/child; echo 1.0 exec -p --resume"
     before = time.monotonic()
     facts = probe(program(tmp_path, text), capabilities(required_flags=()), variables, LONG)
@@ -152,7 +152,7 @@ def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path, vari
 
 
 def _is_gone(pid: int) -> bool:
-    """Whether a process has ended; init may take a moment to collect it."""
+    """Tells whether a process has ended; init may take a moment to collect it."""
     until = time.monotonic() + 120
     while time.monotonic() < until:
         try:
@@ -164,14 +164,14 @@ def _is_gone(pid: int) -> bool:
     return False
 
 
-def test_a_missing_program_is_our_error(variables: dict[str, str]):
+def test_a_missing_program_is_an_error_with_its_name(variables: dict[str, str]):
     """Asking what is not there fails with its name."""
     with pytest.raises(SystemFailure, match="cannot start /nonexistent/fake"):
         capture(["/nonexistent/fake"], environment=variables, timeout=1.0)
 
 
-def test_it_is_asked_once(tmp_path: Path, variables: dict[str, str]):
-    """The second look takes the answer from the user's cache, and starts nothing."""
+def test_a_program_is_asked_once(tmp_path: Path, variables: dict[str, str]):
+    """The second probe uses the user's cache, and starts nothing."""
     path = program(tmp_path, USUAL)
     programs = {(path, "fake"): capabilities()}
     first = probe_all(programs, variables, LONG)[path, "fake"]
@@ -185,7 +185,7 @@ def test_it_is_asked_once(tmp_path: Path, variables: dict[str, str]):
 
 
 def test_a_changed_program_is_asked_again(tmp_path: Path, variables: dict[str, str]):
-    """An update, told by time or size, is asked; so is an old one when we depend on other flags."""
+    """A new time or size, or other needed flags, lead to a new probe."""
     path = program(tmp_path, USUAL)
     probe_all({(path, "fake"): capabilities()}, variables, LONG)
     program(tmp_path, USUAL.replace("2.1.3", "2.1.40"))
@@ -196,7 +196,7 @@ def test_a_changed_program_is_asked_again(tmp_path: Path, variables: dict[str, s
     assert (other.cached, other.missing) == (False, ("--new",))
 
 
-def test_a_link_is_what_it_leads_to(tmp_path: Path, variables: dict[str, str]):
+def test_a_link_counts_as_its_target(tmp_path: Path, variables: dict[str, str]):
     """A CLI that is updated behind a link is asked again although the link is the same."""
     old, new = program(tmp_path, USUAL, "old"), program(tmp_path, USUAL.replace("2.1.3", "3.0.0"), "new")
     link = tmp_path / "link"
@@ -207,8 +207,8 @@ def test_a_link_is_what_it_leads_to(tmp_path: Path, variables: dict[str, str]):
     assert probe_all({(str(link), "fake"): capabilities()}, variables, LONG)[str(link), "fake"].version == "3.0.0"
 
 
-def test_trouble_is_not_kept(tmp_path: Path, variables: dict[str, str]):
-    """A program that failed once is asked again: a slow start today says nothing about tomorrow."""
+def test_failures_are_not_cached(tmp_path: Path, variables: dict[str, str]):
+    """A program that failed once is asked again."""
     path = program(tmp_path, f"[ -e {tmp_path}/well ] || exit 1\n{USUAL}")
     assert probe_all({(path, "fake"): capabilities()}, variables, LONG)[path, "fake"].trouble
     (tmp_path / "well").touch()
@@ -228,8 +228,8 @@ def test_trouble_is_not_kept(tmp_path: Path, variables: dict[str, str]):
         "\0",
     ],
 )
-def test_a_broken_cache_is_an_empty_one(tmp_path: Path, variables: dict[str, str], content: str):
-    """Whatever is in the cache, the answer is right, and the cache is whole afterwards."""
+def test_a_broken_cache_counts_as_empty(tmp_path: Path, variables: dict[str, str], content: str):
+    """For any content of the cache the answer is right, and the cache is valid afterwards."""
     path = program(tmp_path, USUAL)
     programs = {(path, "fake"): capabilities()}
     probe_all(programs, variables, LONG)
@@ -241,8 +241,8 @@ def test_a_broken_cache_is_an_empty_one(tmp_path: Path, variables: dict[str, str
     assert key in json.loads(kept.read_text())
 
 
-def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, variables: dict[str, str]):
-    """Where the cache has no place, the answer is the same."""
+def test_a_read_only_cache_is_no_failure(tmp_path: Path, variables: dict[str, str]):
+    """If the cache cannot be written, the answer is the same."""
     (tmp_path / ".cache").write_text("a file in the way")
     path = program(tmp_path, USUAL)
     assert probe_all({(path, "fake"): capabilities()}, variables, LONG)[path, "fake"].version == "2.1.3"
@@ -251,8 +251,8 @@ def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, variables:
     assert probe_all({(path, "fake"): capabilities()}, homeless, LONG)[path, "fake"].version == "2.1.3"
 
 
-def test_many_are_asked_at_the_same_time(tmp_path: Path, variables: dict[str, str]):
-    """Four programs that wait for each other all answer: they are asked side by side."""
+def test_programs_are_asked_in_parallel(tmp_path: Path, variables: dict[str, str]):
+    """Four programs that wait for each other all answer."""
     meet = f"touch {tmp_path}/here.$$; until [ $(ls {tmp_path}/here.* | wc -l) -ge 4 ]; do sleep 0.05; done; echo 1.0"
     programs = {(program(tmp_path, meet, f"fake{n}"), "fake"): capabilities(required_flags=()) for n in range(4)}
     result = probe_all(programs, variables, LONG)

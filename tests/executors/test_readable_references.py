@@ -19,14 +19,14 @@ SINK, LINKED = "/repo/.sow/sinks/auth", "/src/pay(1)"
 
 
 def line(kind: str, **changes: object) -> str:
-    """The command line of a worker in a worktree, with all files that go with it."""
+    """Returns the command line of a worker in a worktree, with all its files."""
     asked = request(**{"cwd": CWD, "readable": (SINK,), "external_readable": (LINKED,), **changes})
     call = adapter(kind).spawn_command(asked)
     return "\n".join([*call.arguments, *call.environment.values(), *call.files.values()])
 
 
 def test_claude_gets_a_rule_to_read() -> None:
-    """Claude Code is granted Read below each folder, and no folder is added, which would grant more."""
+    """Claude Code may read below each folder; no folder is added, since that would allow more."""
     asked = words(adapter("claude"), cwd=CWD, readable=(SINK,), external_readable=(LINKED,))
     assert f"Read(/{SINK}/**)" in asked
     assert "Read(//src/pay\\(1\\)/**)" in asked
@@ -35,8 +35,8 @@ def test_claude_gets_a_rule_to_read() -> None:
 
 
 @pytest.mark.parametrize(("kind", "word"), [("copilot", f"--add-dir={LINKED}"), ("qwen", LINKED)])
-def test_a_folder_within_reach_is_not_granted_to_writers(kind: str, word: str) -> None:
-    """Where a folder in reach is no leave to write, each one is in reach, and no rule for writers names it."""
+def test_readable_folders_are_not_writable(kind: str, word: str) -> None:
+    """If access to a folder does not mean writing, each is accessible, and no rule for writers names it."""
     asked = words(adapter(kind), cwd=CWD, readable=(SINK,), external_readable=(LINKED,))
     assert word in asked
     assert any(SINK in text for text in asked)
@@ -46,23 +46,23 @@ def test_a_folder_within_reach_is_not_granted_to_writers(kind: str, word: str) -
 
 
 @pytest.mark.parametrize("kind", ["gemini", "opencode"])
-def test_where_reach_is_leave_to_write_only_closed_folders_are_added(kind: str) -> None:
-    """What is in our own folder is closed to writing already; a linked repository is not, so it stays out."""
+def test_only_denied_folders_are_added_where_access_means_writing(kind: str) -> None:
+    """sow's own folders are denied for writing already; a linked repository is not, so it is left out."""
     messages = line(kind)
     assert SINK in messages
     assert LINKED not in messages
 
 
 @pytest.mark.parametrize("kind", ["claude", "copilot", "qwen", "gemini", "opencode", "codex", "amp"])
-def test_nothing_else_changes(kind: str) -> None:
-    """Without such references the command line is the one that it was, and no place becomes writable by them."""
+def test_without_references_nothing_changes(kind: str) -> None:
+    """Without such references the command line is unchanged, and with them no further place is writable."""
     asked = request(cwd=CWD, readable=(SINK,), external_readable=(LINKED,))
     assert writable_paths(asked) == writable_paths(request(cwd=CWD))
     assert SINK not in line(kind, readable=(), external_readable=())
 
 
 def test_the_folders_of_references(repo: Repo, tmp_path: Path) -> None:
-    """A sink or a repository is a folder as a whole, another file is in its own; a link counts if the user made it."""
+    """A sink or a repository is one folder, another file is in its own; a link counts if the user made it."""
     target = tmp_path / "pay"
     write(target, {"docs/x.md": "# X\n"})
     (repo.root / ".sow/repos").mkdir()

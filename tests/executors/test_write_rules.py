@@ -13,8 +13,8 @@ from sow.executors.executor_types import adapter as find_adapter
 from sow.executors.write_rules import writable_paths
 
 
-def test_the_narrowest_place_decides() -> None:
-    """The task folder is open in the closed folder of all tasks, which is in the open working folder."""
+def test_the_narrowest_folder_decides() -> None:
+    """The task folder is writable in the denied folder of all tasks, which is in the writable working folder."""
     assert writable_paths(request()) == [
         ("/repo/", True),
         ("/repo/.git/", True),
@@ -26,8 +26,8 @@ def test_the_narrowest_place_decides() -> None:
     ]
 
 
-def test_a_folder_with_signs_of_patterns_in_its_name() -> None:
-    """What was told to be no pattern is a plain name again."""
+def test_pattern_characters_in_a_folder_name() -> None:
+    """An escaped name is read back as the plain name."""
     result = dict(
         writable_paths(request(cwd="/a[b]", writable=(), write_protected=("/a\\[b\\]/x\\*/**", "/a\\[b\\]/y\\\\z")))
     )
@@ -39,8 +39,8 @@ def said(call: AgentCommand) -> tuple[Any, ...]:
 
 
 @all_of("kind", ADAPTERS)
-def test_the_record_says_whether_something_can_be_closed(kind: str) -> None:
-    """What is closed changes a worker's command exactly where the capability record says so; never with yolo."""
+def test_denials_need_the_capability(kind: str) -> None:
+    """Denied paths change a worker's command exactly if the capability record says so; never with yolo."""
     adapter = find_adapter(kind)
     for more in ({}, {"yolo": True}, {"role": JUDGE}):
         both = [said(adapter.spawn_command(request(**more, write_protected=closed))) for closed in (CLOSED, ())]

@@ -1,6 +1,6 @@
-"""Stand-ins for agent CLIs: small programs with the documented interface of each.
+"""Fakes of agent CLIs: small programs with the documented interface of each.
 
-A prompt tells a stand-in what to do by directives: `[[sh:COMMAND]]` is a call of its shell tool, `[[say:TEXT]]` its
+Directives in a prompt control a fake: `[[sh:COMMAND]]` is a call of its shell tool, `[[say:TEXT]]` its
 answer, `[[fail:TEXT]]` an end with that text on stderr and no result.
 """
 
@@ -17,7 +17,7 @@ SPEAKERS = ("claude", "codex", "gemini", "opencode", "copilot", "qwen", "aider")
 
 
 def install(repo: Repo, name: str, folder: Path) -> None:
-    """Put a stand-in on the PATH of a repository's calls."""
+    """Puts a fake on the PATH of a repository's calls."""
     folder.mkdir(exist_ok=True)
     script, played = ("cli_streams.py", f" {name}") if name in SPEAKERS else (PROGRAMS[name], "")
     program = folder / name

@@ -32,7 +32,7 @@ def say(**event: Any) -> None:
 
 
 def allowed(command: str, given: argparse.Namespace) -> bool:
-    """The first rule that fits decides; what would have to be asked is refused, since nobody is there."""
+    """Tells whether the rules allow a command: the first match decides, and a question counts as a refusal."""
     if given.dangerously_allow_all:
         return True
     rules = json.loads(Path(given.settings_file).read_text())["amp.permissions"] if given.settings_file else []

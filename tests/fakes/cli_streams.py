@@ -1,7 +1,7 @@
-"""Stand-ins for the agent CLIs of `tests/real` that need no download: one turn in the output format of each.
+"""Fakes for the agent CLIs of `tests/real` without a download: one turn in the output format of each.
 
-`cli_streams.py NAME ARGUMENTS…` takes the arguments of that CLI and the prompt on stdin. Like the real CLI, it does not
-know a session that it did not make.
+`cli_streams.py NAME ARGUMENTS…` takes the arguments of that CLI and the prompt on stdin. Like the real CLI, it refuses
+a session that it did not make.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def say(**event: Any) -> None:
 
 
 def after(words: list[str], flag: str) -> str:
-    """The word that follows a flag, or its value behind a =."""
+    """Returns the word after a flag, or its value after a =."""
     for word, following in zip(words, [*words[1:], ""], strict=True):
         if word == flag:
             return following
@@ -33,7 +33,7 @@ def after(words: list[str], flag: str) -> str:
 
 
 class Speaker:
-    """A CLI that prints JSON lines, in the way of Claude Code; the others say what is different."""
+    """A CLI that prints JSON lines like Claude Code; subclasses have the differences."""
 
     shell = "Bash"
     unknown = "No conversation found with session ID: {}"
@@ -45,7 +45,7 @@ class Speaker:
         self.session = self.resumed or after(words, self.new) or self.made_up()
 
     def made_up(self) -> str:
-        """The id of a session where the CLI chooses it."""
+        """Returns the id of a session that the CLI chooses."""
         raise SystemExit("Error: no session id")
 
     def begin(self) -> None:
@@ -169,7 +169,7 @@ SPEAKERS = {
 
 
 def edit(words: list[str], prompt: str) -> int:
-    """aider: no commands, but edits, which a file gives turn by turn as [path, old text, new text]; prose tells all.
+    """aider: no commands, but edits, which a file gives turn by turn as [path, old text, new text]; the rest is prose.
 
     It leaves a cache beside the code, which grows from turn to turn.
     """

@@ -1,4 +1,4 @@
-"""Shared code of the stand-ins: directives in a prompt, their commands, and remembered chats."""
+"""Shared code of the fakes: directives in a prompt, their commands, and remembered chats."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 def directives(prompt: str) -> list[tuple[str, str]]:
-    """The directives of a prompt, each once, as (verb, rest)."""
+    """Returns the directives of a prompt, once each, as (verb, rest)."""
     result = dict.fromkeys(re.findall(r"\[\[(\w+):(.*?)\]\]", prompt, re.DOTALL))
     return list(result)
 
 
 def run(command: str, cwd: str) -> str:
-    """The output of a command that the agent's shell tool ran."""
+    """Returns the output of a command of the agent's shell tool."""
     result = subprocess.run(["/bin/sh", "-c", command], cwd=cwd, capture_output=True, text=True, check=False)
     return result.stdout + result.stderr
 
@@ -34,7 +34,7 @@ class Chat:
         return bool(self.prompts)
 
     def add(self, prompt: str) -> str:
-        """Take a prompt in; returns what the agent remembers of earlier ones."""
+        """Adds a prompt; returns what the agent remembers of earlier ones."""
         remembered = " ".join(verb + ":" + rest for prompt in self.prompts for verb, rest in directives(prompt))
         self.prompts.append(prompt)
         self.path.parent.mkdir(exist_ok=True)

@@ -30,7 +30,7 @@ def say(**event: Any) -> None:
 
 
 def call_tool(command: str, given: argparse.Namespace, session: str) -> str:
-    """One call of the shell tool: told at its start and at its end."""
+    """Makes one call of the shell tool: reported at its start and at its end."""
     call: dict[str, Any] = {"args": {"command": command}}
     facts = {"type": "tool_call", "call_id": "call_1", "session_id": session}
     say(**facts, subtype="started", tool_call={"shellToolCall": call})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A stand-in for GitLab's glab, which no registry has: `glab auth status` and `glab api`, as its manual describes them.
+"""A fake of GitLab's glab, which no registry has: `glab auth status` and `glab api`, as its manual describes them.
 
 It calls the host in GITLAB_HOST with the token in GITLAB_TOKEN, and prints what `glab api` prints.
 """

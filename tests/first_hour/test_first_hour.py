@@ -152,7 +152,7 @@ class FirstHour:
         (self.home / ".gitconfig").write_text("[user]\nname = Nora\nemail = nora@example.org\n")
 
     def run(self, *arguments: str, cwd: Path | None = None, code: int = 0) -> str:
-        """Run a command as the user types it, show it, and check its exit code."""
+        """Runs a command as the user types it, shows it, and checks its exit code."""
         print("$", *arguments)
         result = subprocess.run(
             arguments,
@@ -169,13 +169,13 @@ class FirstHour:
         return result.stdout
 
     def install_sow(self) -> None:
-        """Install sow from its checkout without developer tools."""
+        """Installs sow from its checkout without developer tools."""
         self.run(sys.executable, "-m", "venv", str(self.folder / "sow"), cwd=self.folder)
         pip = [str(self.folder / "sow/bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         self.run(*pip, str(ROOT), cwd=self.folder)
 
     def fetch_library(self) -> None:
-        """Unpack the library's source release, commit it, and install it as its contributors do."""
+        """Unpacks the library's source release, commits it, and installs it as its contributors do."""
         name, version = LIBRARY
         pip = [sys.executable, "-m", "pip", "-qq", "--disable-pip-version-check"]
         self.run(*pip, "download", "--no-deps", "--no-binary", ":all:", f"{name}=={version}", cwd=self.folder)
@@ -190,17 +190,17 @@ class FirstHour:
         self.run(".venv/bin/python", "-m", "pytest", "-q")
 
     def write(self, task: int, path: str, text: str) -> str:
-        """A call of Claude's own tool that writes a file in a task's worktree."""
+        """Returns a call of Claude's tool that writes a file in a task's worktree."""
         target = self.library / f".sow/local/worktrees/{task:02d}0" / path
         return f"call:Write {json.dumps({'file_path': str(target), 'content': text})}"
 
     def read(self, task: int, path: str) -> str:
-        """A call of Claude's own tool that reads a file: it must, before it replaces one."""
+        """Returns a call of Claude's tool that reads a file, which it needs before it replaces one."""
         target = self.library / f".sow/local/worktrees/{task:02d}0" / path
         return f"call:Read {json.dumps({'file_path': str(target)})}"
 
     def merge(self, task: int, text: str) -> list[str]:
-        """Resolve the conflict in the change log."""
+        """Resolves the conflict in the change log."""
         return [
             "sh:git merge {branch}",
             self.read(task, "CHANGES.rst"),
@@ -213,7 +213,7 @@ class FirstHour:
         return [TESTED, f"sh:sow task set --id {task:02d}0 status needs_review", "text:Done. [[play:green]]"]
 
     def direct(self) -> None:
-        """Tell the stub model what each worker and reviewer does."""
+        """Tells the stub model what each worker and reviewer does."""
         tests, source = "tests/test_itsdangerous", "src/itsdangerous"
         changes = (self.library / "CHANGES.rst").read_text()
         section = "Version 2.3.0\n-------------\n\nUnreleased\n\n"
@@ -281,8 +281,8 @@ def hour(tmp_path: Path) -> Iterator[FirstHour]:
         yield FirstHour(tmp_path, stub)
 
 
-def test_a_new_user_gets_a_branch_to_send(hour: FirstHour) -> None:
-    """Six tasks end as six reviewed commits on a clean branch; a failure, a conflict and a question are survived."""
+def test_a_new_user_gets_a_branch_to_push(hour: FirstHour) -> None:
+    """Six tasks end as six reviewed commits on a clean branch, after a failure, a conflict and a question."""
     hour.install_sow()
     hour.fetch_library()
     hour.direct()

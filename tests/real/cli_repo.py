@@ -20,7 +20,7 @@ PATIENCE = 150
 
 
 class CliRepo:
-    """Where one CLI works for one test."""
+    """The place of one CLI in one test."""
 
     def __init__(self, name: str, repo: Repo, stub: Stub) -> None:
         self.name = name
@@ -33,7 +33,7 @@ class CliRepo:
         self.settings(yolo_mode=True)
 
     def settings(self, *custom_args: str, **values: Any) -> None:
-        """How the user has set this executor."""
+        """Writes the user's settings of this executor."""
         settings = {"binary": install.binary(self.name), **values}
         executor = {"type": self.name, "settings": settings, "custom_args": list(custom_args)}
         config = {"agents": {"executors": {self.name: executor}}, "limits": {"turn_timeout": "2m"}}
@@ -41,17 +41,17 @@ class CliRepo:
         self.config_path.write_text(yaml.safe_dump(config))
 
     def sandbox(self, **values: Any) -> None:
-        """How the user has set the sandbox."""
+        """Writes the user's settings of the sandbox."""
         config = yaml.safe_load(self.config_path.read_text())
         self.config_path.write_text(yaml.safe_dump({**config, "sandbox": values}))
 
     def trust(self) -> None:
-        """The user lets this repository's settings speak."""
+        """Lets the user trust this repository's settings."""
         config = yaml.safe_load(self.config_path.read_text())
         self.config_path.write_text(yaml.safe_dump({**config, "trust": [str(self.repo.root)]}))
 
     def task(self, directive: str, agent: str = "implementer") -> None:
-        """A task whose name tells the stub what the model is to do."""
+        """Makes a task whose name tells the stub what the model does."""
         self.repo.ok("task", "create", "--name", f"Do the work [[{directive}]]", "--agent", agent)
 
     def sow(self, *arguments: str, cwd: Path | None = None) -> Result:
@@ -68,7 +68,7 @@ class CliRepo:
         return self.sow("agent", "resume", "010", text, cwd=cwd)
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
-        """A spawn that continues in the background."""
+        """Starts a spawn in the background."""
         text = [SOW, "agent", "spawn", "implementer", "010", *more]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(text, cwd=self.repo.root, env=self.repo.environment, start_new_session=True, **pipes)
@@ -76,7 +76,7 @@ class CliRepo:
         return process
 
     def close(self) -> None:
-        """End what a test that failed has left running."""
+        """Ends the processes that a failed test left."""
         for process in self.started:
             if process.returncode is None:
                 stop(process, signal.SIGINT)
@@ -85,7 +85,7 @@ class CliRepo:
         return str(self.repo.task("010")["status"])
 
     def session(self, number: int = 1) -> dict[str, Any]:
-        """What is on disk about a session."""
+        """Returns the session on disk."""
         path = self.repo.root / f".sow/local/sessions/010/{number}/record.yaml"
         result: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
         return result
@@ -95,20 +95,20 @@ class CliRepo:
         return turns
 
     def output(self, number: int = 1, session: int = 1) -> str:
-        """What the CLI printed in a turn."""
+        """Returns the output of the CLI in a turn."""
         path = self.repo.root / f".sow/local/sessions/010/{session}/turn-{number:03d}.out"
         return path.read_text()
 
     def readable(self, number: int) -> str:
-        """What a person reads of a turn of the first session."""
+        """Returns the readable transcript of a turn of the first session."""
         return (self.repo.root / f".sow/local/sessions/010/1/turn-{number:03d}.md").read_text()
 
     def asked(self, index: int) -> str:
-        """All that one request to the model says, in the order of the conversation."""
+        """Returns all texts of one request to the model, in the order of the conversation."""
         return "\n".join(text for _, _, text in self.stub.conversations()[index])
 
     def marked(self) -> list[list[str]]:
-        """The command lines of every live process with the mark of a session of this repository."""
+        """Returns the command lines of every live process with the mark of a session of this repository."""
         marks = [
             f"SOW_MARK={yaml.safe_load(path.read_text())['session']['mark']}".encode()
             for path in (self.repo.root / ".sow/local/sessions").rglob("record.yaml")
@@ -124,7 +124,7 @@ def _words(pid: int) -> list[str]:
 
 
 def wait_for(condition: Any, seconds: float = 60.0) -> Any:
-    """Wait until something is so, and return it."""
+    """Waits until something is true, and returns it."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         result = condition()
@@ -135,7 +135,7 @@ def wait_for(condition: Any, seconds: float = 60.0) -> Any:
 
 
 def stop(process: subprocess.Popen[bytes], number: int) -> tuple[int, str]:
-    """Signal a call of sow, and wait for its end."""
+    """Signals a call of sow, and waits for its end."""
     os.kill(process.pid, number)
     _, output = process.communicate(timeout=60)
     return process.returncode, output.decode()

@@ -10,7 +10,7 @@ from real import install
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what nobody asked for; a CLI that does not exist is an error and not an empty run."""
+    """Leaves out CLIs that were not requested; an unknown one is an error."""
     try:
         files = {f"test_{item}.py" for item in install.chosen(os.environ.get("SOW_TEST_CLIS", ""))}
     except ValueError as error:

@@ -28,7 +28,7 @@ PAUSED = f"sh:{SOW} task set --id 010 status paused"
 
 
 class Contract:
-    """One CLI; a class for it names it and says how it differs."""
+    """One CLI; a subclass has its name and its differences."""
 
     name = ""
     sessions = ""  # where it keeps its conversations, below the home
@@ -57,14 +57,14 @@ class Contract:
         cli_repo.settings(*self.custom_args, yolo_mode=yolo_mode, **({"model": self.model} if self.model else {}))
 
     def writing(self, path: Path) -> str:
-        """A directive that has the model write a file without a shell, where the CLI has a tool for that."""
+        """Returns a directive that makes the model write a file without a shell, if the CLI has a tool for that."""
         if not self.write_tool:
             return f"sh:echo made > {path}"
         where, what = self.write_words
         return f"call:{self.write_tool} {json.dumps({where: str(path), what: 'made'})}"
 
     def check_numbers(self, cli_repo: CliRepo, number: int, requests: int) -> None:
-        """A turn's record has the tokens and the cost of its own requests, not of the whole session."""
+        """Checks that a turn's record has the tokens and the cost of its own requests, not of the whole session."""
         turn = cli_repo.turn(number)
         result = (turn["input_tokens"], turn["output_tokens"])
         assert result == (requests * TOKENS_IN, requests * TOKENS_OUT), turn
@@ -74,9 +74,9 @@ class Contract:
     def test_work_pause_resume_review_and_completion(
         self, cli_repo: CliRepo, tmp_path: Path, _project_template: Path
     ) -> None:
-        """A task goes from spawn over a question and a review to completion, and leaves what any executor leaves.
+        """A task goes from spawn over a question and a review to completion, with the same files as any executor.
 
-        All turns are one session, whose whole conversation the model is told again in each.
+        All turns are one session, whose whole conversation the model gets again in each.
         """
         cues = [f"[[play:turn-{number}]]" for number in (1, 2, 3)]
         commands = [turn.commands() for turn in shared_scenario.TURNS]
@@ -96,7 +96,7 @@ class Contract:
         assert len(cli_repo.stub.requests()) == before
 
     def test_the_same_in_the_sandbox(self, cli_repo: CliRepo, tmp_path: Path, _project_template: Path) -> None:
-        """In the sandbox a task goes the same way, also without yolo_mode, and leaves nothing in the user's home.
+        """In the sandbox a task has the same result, also without yolo_mode, and leaves nothing in the user's home.
 
         If its network is limited, it reaches its model and tries nothing else.
         """
@@ -113,8 +113,8 @@ class Contract:
             assert f" allowed 127.0.0.1:{cli_repo.stub.port}\n" in log and " refused " not in log, log
         assert not Path(cli_repo.repo.environment["HOME"], self.sessions).exists()
 
-    def test_an_unknown_session_starts_afresh_with_the_packet(self, cli_repo: CliRepo) -> None:
-        """A session that the CLI has lost is followed by a fresh one that is told what is on disk."""
+    def test_an_unknown_session_is_replaced(self, cli_repo: CliRepo) -> None:
+        """A session that the CLI has lost is replaced by a fresh one with the state on disk."""
         cli_repo.stub.plays |= {"work": [PAUSED], "more": [NEEDS_REVIEW]}
         cli_repo.task("play:work")
         cli_repo.spawn()
@@ -129,11 +129,11 @@ class Contract:
         assert cli_repo.repo.task("010")["session_id"] == cli_repo.session(2)["session_id"]
 
     def test_a_rate_limit_is_a_typed_outcome(self, cli_repo: CliRepo) -> None:
-        """429 is `limited` within a minute, with exit 4, the task where it was, and no process left."""
+        """429 is `limited` within a minute, with exit 4, the task unchanged, and no process left."""
         self.check_busy(cli_repo, "429", 4, "limited")
 
     def test_an_overload_is_a_typed_outcome(self, cli_repo: CliRepo) -> None:
-        """An overloaded server is `overloaded` within a minute, with exit 1 and the task where it was."""
+        """An overloaded server is `overloaded` within a minute, with exit 1 and the task unchanged."""
         self.check_busy(cli_repo, self.overload, 1, "overloaded")
 
     def check_busy(self, cli_repo: CliRepo, status: str, code: int, outcome: str) -> None:
@@ -145,7 +145,7 @@ class Contract:
         assert time.monotonic() - started < 60
         assert cli_repo.marked() == []
 
-    def test_ctrl_c_in_mid_turn_leaves_no_process(self, cli_repo: CliRepo) -> None:
+    def test_ctrl_c_during_a_turn_leaves_no_process(self, cli_repo: CliRepo) -> None:
         """Ctrl-C while a tool of the CLI runs ends both, and the same session continues afterwards."""
         cli_repo.stub.plays["more"] = [NEEDS_REVIEW]
         self.make_sleeper(cli_repo)
@@ -159,8 +159,8 @@ class Contract:
         assert (result.code, cli_repo.status()) == (0, "needs_review"), result
         assert len(cli_repo.session()["turns"]) == 2
 
-    def test_a_time_out_in_mid_request_leaves_no_process(self, cli_repo: CliRepo) -> None:
-        """A turn that outlives its time while the model is silent is stopped, and nothing of it is left."""
+    def test_a_time_out_during_a_request_leaves_no_process(self, cli_repo: CliRepo) -> None:
+        """A turn that exceeds its time while the model is silent is stopped, and no process is left."""
         cli_repo.task("hang:120")
         process = cli_repo.start("--timeout", self.patience)
         cli_repo.stub.wait()
@@ -169,15 +169,15 @@ class Contract:
         assert cli_repo.marked() == []
 
     def make_sleeper(self, cli_repo: CliRepo) -> None:
-        """A script that waits: some CLIs refuse a command that is nothing but a long sleep."""
+        """Makes a script that waits: some CLIs refuse a command that is only a long sleep."""
         path = cli_repo.repo.root / "sleeper"
         path.write_text("#!/bin/sh\nsleep 300.5\n")
         path.chmod(0o755)
 
-    def test_without_yolo_it_works_on_its_task_and_on_nothing_else(self, cli_repo: CliRepo, tmp_path: Path) -> None:
-        """With yolo_mode off it writes in its worktree and task folder, commits and calls sow, and no more is granted.
+    def test_without_yolo_it_works_only_on_its_task(self, cli_repo: CliRepo, tmp_path: Path) -> None:
+        """With yolo_mode off it writes in its worktree and task folder, commits and calls sow, and nothing else.
 
-        Another task's folder is there too: it is closed to a CLI whose capability record says so.
+        Another task's folder is there too: it is denied to a CLI whose capability record says so.
         """
         self.configure(cli_repo, yolo_mode=False)
         home = Path(cli_repo.repo.environment["HOME"])
@@ -225,9 +225,9 @@ class Contract:
         assert cli_repo.marked() == []
 
     def test_without_configuration_it_runs_the_tests(self, cli_repo: CliRepo) -> None:
-        """Without yolo_mode it looks around, runs the project's tests and calls sow by its name; all else is refused.
+        """Without yolo_mode it reads, runs the project's tests and calls sow by its name; all else is refused.
 
-        A task that says nothing about tests is enough (A1).
+        A task without any word about tests is enough (A1).
         """
         self.configure(cli_repo, yolo_mode=False)
         root = cli_repo.repo.root
@@ -280,8 +280,8 @@ class Contract:
         assert any("line 4: task 1 depends on task 7" in text for _, _, text in output), output
         assert not list(cli_repo.repo.root.rglob("made.txt"))
 
-    def test_the_doctor_knows_it(self, cli_repo: CliRepo) -> None:
-        """The doctor tells the pinned version, and that the help has every flag that sow depends on."""
+    def test_doctor_knows_the_cli(self, cli_repo: CliRepo) -> None:
+        """Doctor prints the pinned version, and finds every flag that sow depends on."""
         result = {executor["name"]: executor for executor in cli_repo.sow("doctor", "--json").json["executors"]}[
             self.name
         ]
@@ -290,13 +290,13 @@ class Contract:
 
 
 class ObedientContract(Contract):
-    """A CLI that takes our id for a session and a role's list of tools."""
+    """A CLI that accepts sow's id for a session and a role's list of tools."""
 
     readers = frozenset({"Read", "Grep", "read_file", "grep_search"})
     others = frozenset({"Bash", "Write", "Edit", "run_shell_command", "write_file", "replace", "edit", "web_fetch"})
 
-    def test_a_role_with_few_tools_is_offered_no_others(self, cli_repo: CliRepo) -> None:
-        """A role's `tools` narrow what the CLI offers to the model, in yolo_mode too."""
+    def test_a_role_with_few_tools_gets_no_others(self, cli_repo: CliRepo) -> None:
+        """A role's `tools` restrict what the CLI offers to the model, also in yolo_mode."""
         role = Path(cli_repo.repo.environment["HOME"], ".claude/agents/reader.md")
         role.parent.mkdir(parents=True)
         role.write_text("---\nname: reader\ndescription: Reads.\ntools: [Read, Grep]\n---\nYou read.\n")
@@ -305,8 +305,8 @@ class ObedientContract(Contract):
         offered = set(cli_repo.stub.requests()[0]["tools"])
         assert offered & self.readers and not offered & self.others, offered
 
-    def test_an_id_is_never_taken_twice(self, cli_repo: CliRepo) -> None:
-        """A session's id that the CLI knows already is refused by it, and read as `in_use`."""
+    def test_an_id_is_never_used_twice(self, cli_repo: CliRepo) -> None:
+        """The CLI refuses a session id that it knows, and sow reads that as `in_use`."""
         request = Request(
             role=Role(name="implementer"),
             session=str(uuid.uuid4()),
@@ -318,7 +318,7 @@ class ObedientContract(Contract):
         assert [self.run(cli_repo, request).kind for _ in range(2)] == ["done", "in_use"]
 
     def run(self, cli_repo: CliRepo, request: Request) -> Outcome:
-        """One turn without sow around it: the adapter's command line, and what it makes of the end."""
+        """Takes one turn without sow around it: the adapter's command line, and its outcome."""
         adapter, story = find_adapter(self.name), TurnSummary()
         call = adapter.spawn_command(request)
         result = subprocess.run(

@@ -1,4 +1,4 @@
-"""Repositories that try to steer their agents by commands, permissions and variables in files that a CLI reads."""
+"""Repositories that try to control their agents by commands, permissions and variables in files that a CLI reads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Steered(Contract):
         cli_repo.task("play:work")
 
     def check(self, cli_repo: CliRepo, *, steered: bool) -> None:
-        """What one turn in that repository came to."""
+        """Checks one turn in that repository."""
         result = cli_repo.spawn()
         assert (result.code, cli_repo.status()) == (0, "needs_review"), result
         assert self.words in json.dumps(cli_repo.stub.requests()[0]["body"])
@@ -36,25 +36,25 @@ class Steered(Contract):
 
 
 class IgnoresSteering(Steered):
-    """A CLI that can be told to leave a repository's settings out."""
+    """A CLI that can ignore a repository's settings."""
 
-    def test_a_repository_gives_words_and_nothing_else(self, cli_repo: CliRepo) -> None:
-        """The repository's settings run nothing and set nothing, while its words for agents reach the model."""
+    def test_an_untrusted_repository_gives_only_text(self, cli_repo: CliRepo) -> None:
+        """The repository's settings run nothing and set nothing, while its text for agents reaches the model."""
         self.steer(cli_repo)
         self.check(cli_repo, steered=False)
 
-    def test_a_trusted_repository_may_steer(self, cli_repo: CliRepo) -> None:
-        """Where the user trusts the repository, its settings are the CLI's own business."""
+    def test_a_trusted_repository_has_its_settings(self, cli_repo: CliRepo) -> None:
+        """If the user trusts the repository, its settings count."""
         self.steer(cli_repo)
         cli_repo.trust()
         self.check(cli_repo, steered=True)
 
 
 class RefusesSteering(Steered):
-    """A CLI that obeys whatever it finds, so that it is not started where there is something."""
+    """A CLI that obeys every file, so that sow does not start it in such a repository."""
 
-    def test_a_repository_with_settings_has_to_be_trusted(self, cli_repo: CliRepo) -> None:
-        """It is not started, and nothing is written, until the user trusts the repository."""
+    def test_a_repository_with_settings_needs_trust(self, cli_repo: CliRepo) -> None:
+        """Nothing starts, and nothing is written, until the user trusts the repository."""
         self.steer(cli_repo)
         before = cli_repo.repo.snapshot()
         result = cli_repo.spawn()

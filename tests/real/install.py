@@ -24,11 +24,11 @@ PATIENCE = 900
 
 
 class InstallFailed(Exception):
-    """A CLI that could not be had: its tests fail in their set-up, and say which package is missing."""
+    """A CLI that cannot be installed: its tests fail in their setup with the name of the package."""
 
 
 def chosen(text: str) -> list[str]:
-    """The CLIs that somebody asked for, as in `claude,codex`; nothing asks for all of them."""
+    """Returns the requested CLIs, as in `claude,codex`; an empty text means all of them."""
     result = [part.strip() for part in text.split(",") if part.strip()] or list(PINNED)
     unknown = [item for item in result if item not in PINNED]
     if unknown:
@@ -37,7 +37,7 @@ def chosen(text: str) -> list[str]:
 
 
 def main(text: str) -> int:
-    """Fetch what is missing before any test runs; the package that cannot be had is named, once."""
+    """Installs what is missing before any test runs; a package that cannot be installed is named once."""
     try:
         for name in chosen(text):
             binary(name)
@@ -49,12 +49,12 @@ def main(text: str) -> int:
 
 
 def cache() -> Path:
-    """Where installed CLIs are kept, for this run and for later ones."""
+    """Returns the folder of installed CLIs, for this run and for later ones."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sow-real-clis"
 
 
 def binary(name: str) -> str:
-    """The path of a CLI's program, which is installed first where it is not there yet."""
+    """Returns the path of a CLI's program, and installs it first if it is missing."""
     _, package, version, inside = PINNED[name]
     folder = cache() / f"{name}-{version}"
     if not (folder / "ready").is_file():
@@ -66,7 +66,7 @@ def binary(name: str) -> str:
 
 
 def _install(name: str, folder: Path) -> None:
-    """One process installs, the others wait; a folder counts only when its last file is there."""
+    """Installs in one process while others wait; a folder counts only with its last file."""
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -96,14 +96,14 @@ def _run(words: list[str], package: str, version: str) -> None:
 
 
 def _check_version(folder: Path, package: str, version: str) -> None:
-    """npm may choose an older version that fits this Node: that would be another program than the one we know."""
+    """Checks the version: npm may choose an older one that fits this Node."""
     got = json.loads((folder / "node_modules" / package / "package.json").read_text())["version"]
     if got != version:
         raise InstallFailed(f"cannot install {package} {version}: npm chose {got}")
 
 
 def environment(name: str, home: str | Path, port: int) -> dict[str, str]:
-    """A CLI's variables for the stub on this port; its settings and what it leaves behind are below its home."""
+    """Returns a CLI's variables for the stub on this port; its settings and files are below its home."""
     home = Path(home)
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def environment(name: str, home: str | Path, port: int) -> dict[str, str]:
 
 
 def _no_way_out() -> dict[str, str]:
-    """Every request that is not for this machine goes to a proxy that is not there."""
+    """Sends every request to another machine to a proxy that does not exist."""
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     nowhere = {name: "http://127.0.0.1:9" for text in names for name in (text, text.lower())}
     return {**nowhere, "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}

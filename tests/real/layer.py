@@ -16,7 +16,7 @@ PATIENCE = 150
 
 
 class Session:
-    """What one headless call of Claude Code told: its first event, and its last words."""
+    """The result of one headless call of Claude Code: its first event, and its final text."""
 
     def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
         assert done.returncode == 0, done
@@ -26,7 +26,7 @@ class Session:
 
 
 def claude(repo: Repo, stub: Stub, prompt: str, *arguments: str, cwd: Path | None = None) -> Session:
-    """One turn of Claude Code, with everything on that a person has on."""
+    """Takes one turn of Claude Code with a person's default settings."""
     repo.environment |= install.environment("claude", repo.environment["HOME"], stub.port)
     flags = ["-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"]
     return Session(run(repo, [install.binary("claude"), *flags, *arguments], prompt, cwd=cwd))
@@ -45,5 +45,5 @@ def run(repo: Repo, words: list[str], prompt: str = "", *, cwd: Path | None = No
 
 
 def asked(stub: Stub) -> str:
-    """All that the last request to the model says."""
+    """Returns all texts of the last request to the model."""
     return "\n".join(text for _, _, text in stub.conversations()[-1])

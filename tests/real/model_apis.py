@@ -15,7 +15,7 @@ Said = tuple[str, str, str]  # role, kind (text, tool_call or tool_result), text
 
 
 def api_of(path: str) -> str:
-    """Which of the four a path belongs to; nothing for any other request."""
+    """Returns which of the four APIs a path belongs to, or None."""
     plain = path.partition("?")[0]
     endings = {"/messages": ANTHROPIC, "/responses": RESPONSES, "/chat/completions": CHAT}
     endings |= {":generateContent": GEMINI, ":streamGenerateContent": GEMINI}
@@ -23,7 +23,7 @@ def api_of(path: str) -> str:
 
 
 def normalize(api: str, body: dict[str, Any]) -> list[Said]:
-    """A conversation in any of the formats as (role, kind, text), without the system prompt."""
+    """Returns a conversation in any of the formats as (role, kind, text), without the system prompt."""
     reader = {ANTHROPIC: _anthropic, RESPONSES: _responses, CHAT: _chat, GEMINI: _gemini}[api]
     return list(reader(body))
 
@@ -77,14 +77,14 @@ def _gemini(body: dict[str, Any]) -> Iterator[Said]:
 
 
 def _plain(content: Any) -> str:
-    """Content that may be a text, or parts that hold texts."""
+    """Returns content that is a text, or parts with texts."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) if isinstance(part, dict) else str(part) for part in content)
     return content if isinstance(content, str) else json.dumps(content)
 
 
 def tools(api: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The tools that a request offers, by name, with the schema of what each takes."""
+    """Returns the tools of a request by name, with the schema of their arguments."""
     result = {}
     for entry in body.get("tools") or []:
         if api == ANTHROPIC:
@@ -100,7 +100,7 @@ def tools(api: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def shell_call(offered: dict[str, dict[str, Any]], command: str) -> tuple[str, dict[str, Any]] | None:
-    """A call of the shell tool that is on offer, with all that its schema requires."""
+    """Returns a call of the offered shell tool, with all arguments that its schema requires."""
     name = next((shell_tool for shell_tool in SHELL_TOOLS if shell_tool in offered), "")
     if not name:
         return None
@@ -120,7 +120,7 @@ def _filler(schema: dict[str, Any]) -> Any:
 
 
 class Answer:
-    """What the stub says: a text, or one call of a tool."""
+    """The stub's answer: a text, or one call of a tool."""
 
     def __init__(self, text: str = "", *, tool: str = "", arguments: dict[str, Any] | None = None) -> None:
         self.text = text
@@ -130,7 +130,7 @@ class Answer:
 
 
 def error_body(api: str, status: int) -> dict[str, Any]:
-    """A refusal in the words of each vendor."""
+    """Returns a refusal in each vendor's format."""
     message = f"stub {status}"
     kind = {429: "rate_limit_error", 529: "overloaded_error", 503: "overloaded_error"}.get(status, "api_error")
     if api == ANTHROPIC:
@@ -142,7 +142,7 @@ def error_body(api: str, status: int) -> dict[str, Any]:
 
 
 def whole(api: str, answer: Answer, model: str) -> dict[str, Any]:
-    """The answer as one document, for a request that does not stream."""
+    """Returns the answer as one document, for a request without streaming."""
     if api == ANTHROPIC:
         content = [_block(answer)]
         stop = "tool_use" if answer.tool else "end_turn"
@@ -158,7 +158,7 @@ def whole(api: str, answer: Answer, model: str) -> dict[str, Any]:
 
 
 def events(api: str, answer: Answer, model: str) -> Iterator[tuple[str, Any]]:
-    """The answer as a stream: the name of each event (where the format has names) and its data."""
+    """Returns the answer as a stream: the name of each event (if the format has names) and its data."""
     return {ANTHROPIC: _anthropic_events, RESPONSES: _response_events, CHAT: _chat_events, GEMINI: _gemini_events}[api](
         answer, model
     )

@@ -60,7 +60,7 @@ class RealRun(CliRepo):
         stub.plays |= {"again-020": self.work("020", "two", "judge-again"), "judge-again": [LOOK, GREEN]}
 
     def crew(self, **models: str) -> None:
-        """The user's settings: who works and who reviews, with no more leave than anybody has."""
+        """Writes the user's settings: who works and who reviews, with default permissions."""
         executors: dict[str, Any] = {}
         for name in (self.name, self.judge):
             settings = {"binary": install.binary(name), **({"model": models[name]} if name in models else {})}
@@ -70,7 +70,7 @@ class RealRun(CliRepo):
         self.config_path.write_text(yaml.safe_dump(config))
 
     def work(self, task: str, word: str, judge: str) -> list[str]:
-        """A turn: a file by the CLI's own tool, the task's test, the status, and what the reviewer's model plays."""
+        """Returns a turn: a file by the CLI's own tool, the task's test, the status, and the reviewer's play."""
         path = self.repo.root / ".sow/local/worktrees" / task / f"{task}.txt"
         text = json.dumps({"file_path": str(path), "content": f"{word}\n"})
         test = f"sh:python3 -B look.py {word} {task}.txt"
@@ -82,9 +82,9 @@ class RealRun(CliRepo):
         ]
 
     def check(self, cost: float) -> None:
-        """Run the plan; all of it ends on the user's branch, the report has every number, and nothing is left.
+        """Runs the plan; checks that all work is on the user's branch, and that the report is complete.
 
-        `cost` is that of one request, as far as it is told.
+        `cost` is that of one request, if it is known.
         """
         result = self.sow("run", "plan.md", "--yes")
         assert result.code == 0, result

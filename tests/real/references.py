@@ -26,7 +26,7 @@ class ReadsReferences(Contract):
         return f"call:{self.read_tool} {json.dumps({self.read_word: str(path)})}"
 
     def test_it_reads_its_references_and_writes_none(self, cli_repo: CliRepo, tmp_path: Path) -> None:
-        """In a run, with yolo_mode off, it reads the sink and the linked repository that it is pointed to; no more."""
+        """In a run, with yolo_mode off, it reads the sink and the linked repository of its task, and nothing else."""
         self.configure(cli_repo, yolo_mode=False)
         root, linked = cli_repo.repo.root, tmp_path / "payments"
         shelve(root, {"sinks": [{**SINK, "files": {"tokens.md": TOKENS}}]})

@@ -25,7 +25,7 @@ ESCAPES = re.compile(rb"\x1b(\[[0-9;?<>=]*[ -/]*[@-~]|\][^\x07]*\x07|[()][AB0]|[
 
 
 class ClaudeSession:
-    """The opened program: what it shows, what is typed, and what it asks the model."""
+    """The opened program: its screen, the typed keys, and its requests to the model."""
 
     def __init__(self, repo: Repo, stub: Stub) -> None:
         self.repo = repo
@@ -67,7 +67,7 @@ class ClaudeSession:
             stream.close()
 
     def until(self, text: str, keys: bytes = b"") -> None:
-        """Wait until a text is shown that was not waited for yet, and press keys meanwhile; spaces do not count."""
+        """Waits for a new text on the screen, and presses keys meanwhile; spaces do not count."""
         expected = text.replace(" ", "").encode()
         end = time.monotonic() + PATIENCE
         while (result := plain(self.shown).find(expected, self.seen)) < 0:
@@ -82,7 +82,7 @@ class ClaudeSession:
             self.shown += os.read(self.process.stdout.fileno(), 65536)
 
     def say(self, text: str) -> None:
-        """Type a message; it is sent when all of it is shown, since a fast Enter would be pasted as text."""
+        """Types a message, and sends it when it is completely shown, since a fast Enter would be pasted as text."""
         self.press(text.encode())
         self.until(text[-20:])
         self.press(b"\r")
@@ -93,7 +93,7 @@ class ClaudeSession:
         self.process.stdin.flush()
 
     def told(self, text: str, keys: bytes = b"") -> None:
-        """Wait until the model is told a text. Keys are pressed again and again, since a new dialog ignores them."""
+        """Waits until the model gets a text. Keys are pressed repeatedly, since a new dialog ignores them."""
         end = time.monotonic() + PATIENCE
         while not any(text in said for talk in self.stub.conversations() for _, _, said in talk):
             assert time.monotonic() < end, f"the model was never told {text!r}: {plain(self.shown).decode()[-3000:]}"
@@ -102,5 +102,5 @@ class ClaudeSession:
 
 
 def plain(shown: bytes) -> bytes:
-    """What was shown, without colours, movements and spaces."""
+    """Returns the screen without colours, movements and spaces."""
     return re.sub(rb"\s", b"", ESCAPES.sub(b"", shown))

@@ -63,17 +63,17 @@ class Stub:
             file.write(json.dumps(entry) + "\n")
 
     def requests(self, api: str = "") -> list[dict[str, Any]]:
-        """The requests to a model so far, oldest first: t, api, method, path, headers, body, decision, tools."""
+        """Returns the requests to a model, oldest first: t, api, method, path, headers, body, decision, tools."""
         with self.lock:
             entries = [json.loads(line) for line in self.log_path.read_text().splitlines()]
         return [entry for entry in entries if entry["api"] and api in ("", entry["api"])]
 
     def conversations(self) -> list[list[Said]]:
-        """What each request to a model says, as (role, kind, text)."""
+        """Returns the conversation of each request to a model, as (role, kind, text)."""
         return [normalize(request["api"], request["body"]) for request in self.requests()]
 
     def wait(self, count: int = 1, seconds: float = 60) -> None:
-        """Until so many requests to a model have come."""
+        """Waits until this many requests to a model have come."""
         until = time.monotonic() + seconds
         while len(self.requests()) < count:
             assert time.monotonic() < until, f"only {len(self.requests())} of {count} requests came"
@@ -81,7 +81,7 @@ class Stub:
 
 
 def directive(said: list[Said], phrases: dict[str, str]) -> tuple[str, list[str]]:
-    """The directive that counts, and what the tools have answered since it was given."""
+    """Returns the current directive, and the results of the tools since it was given."""
     suffix, start = "", 0
     for index in range(len(said) - 1, -1, -1):
         role, kind, text = said[index]
@@ -97,7 +97,7 @@ def directive(said: list[Said], phrases: dict[str, str]) -> tuple[str, list[str]
 
 
 def steps(stub: Stub, wanted: str) -> list[str]:
-    """A directive as the steps of a turn."""
+    """Returns a directive as the steps of a turn."""
     verb, _, rest = wanted.partition(":")
     if verb == "play":
         return stub.plays[rest]
@@ -194,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
         return Answer(f"{DONE} {results[-1]}" if results else "hello from the stub")
 
     def _refuse(self, api: str, body: dict[str, Any], rest: str) -> None:
-        """`429` refuses always, `529x2` twice."""
+        """Refuses: `429` always, `529x2` twice."""
         status, _, times = rest.partition("x")
         with self.stub.lock:
             self.stub.tries[rest] += 1

@@ -30,7 +30,7 @@ def cli_repo(repo: Repo, tmp_path: Path) -> Iterator[CliRepo]:
 
 
 def edits(number: int) -> str:
-    """What the model answers in a turn of the scenario: its edits as aider's blocks."""
+    """Returns the model's answer in a turn of the scenario: its edits as aider's blocks."""
     blocks = [
         f"{path}\n```\n<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n```\n"
         for path, old, new in shared_scenario.TURNS[number - 1].edits(number)
@@ -39,7 +39,7 @@ def edits(number: int) -> str:
 
 
 def test_work_pause_resume_review_and_completion(cli_repo: CliRepo, tmp_path: Path, _project_template: Path) -> None:
-    """It asks and hands in by edits of the files in its task folder, and leaves what any executor leaves.
+    """It asks and hands in by edits of the files in its task folder, with the same files as any executor.
 
     It runs no command, so it leaves no note; its question is in its log.
     """
@@ -60,7 +60,7 @@ def test_work_pause_resume_review_and_completion(cli_repo: CliRepo, tmp_path: Pa
 
 
 def test_work_review_sent_back_and_completion(cli_repo: CliRepo) -> None:
-    """Without yolo it edits and commits, the status is inferred, feedback goes on in the same history, and it ends."""
+    """Without yolo it edits and commits, the status is inferred, and feedback continues the same history."""
     cli_repo.stub.plays["work"] = [EDIT]
     cli_repo.task("play:work")
     first = cli_repo.spawn()
@@ -102,8 +102,8 @@ def test_it_works_in_the_worktree_of_a_run(cli_repo: CliRepo) -> None:
     assert cli_repo.marked() == []
 
 
-def test_a_lost_history_starts_afresh_with_the_packet(cli_repo: CliRepo) -> None:
-    """A session whose file is gone is not resumed: a fresh one is told what is on disk."""
+def test_a_lost_history_is_replaced(cli_repo: CliRepo) -> None:
+    """A session without its file is not resumed: a fresh one gets the state on disk."""
     cli_repo.stub.plays["work"] = [EDIT]
     cli_repo.task("play:work")
     cli_repo.spawn()
@@ -129,22 +129,22 @@ def test_a_busy_model_is_a_typed_outcome(cli_repo: CliRepo, status: str, code: i
     assert cli_repo.turn()["seconds"] < 60
 
 
-def test_an_error_is_no_success_although_the_exit_code_is_0(cli_repo: CliRepo) -> None:
-    """A refused key ends aider with exit code 0, and the turn is failed all the same."""
+def test_an_error_with_exit_code_0_is_a_failure(cli_repo: CliRepo) -> None:
+    """A refused key ends aider with exit code 0, and the turn still fails."""
     cli_repo.task("status:401")
     result = cli_repo.spawn()
     assert (result.code, cli_repo.turn()["exit"], cli_repo.turn()["outcome"]) == (1, 0, "failed"), result
     assert "AuthenticationError" in result.err
 
 
-def test_an_error_that_was_overcome_is_none(cli_repo: CliRepo) -> None:
+def test_an_overcome_error_is_none(cli_repo: CliRepo) -> None:
     """A model that answers after two refusals has answered."""
     cli_repo.task("status:503x2")
     cli_repo.spawn()
     assert cli_repo.turn()["outcome"] == "done"
 
 
-def test_a_kill_in_mid_turn_leaves_no_process(cli_repo: CliRepo) -> None:
+def test_ctrl_c_during_a_turn_leaves_no_process(cli_repo: CliRepo) -> None:
     """Ctrl-C while aider waits for the model ends it, and the session can continue."""
     cli_repo.task("hang:300")
     process = cli_repo.start()
@@ -158,8 +158,8 @@ def test_a_kill_in_mid_turn_leaves_no_process(cli_repo: CliRepo) -> None:
     assert (cli_repo.status(), cli_repo.session()["turns"][0]["outcome"]) == ("needs_review", "interrupted")
 
 
-def test_a_repository_with_settings_has_to_be_trusted(cli_repo: CliRepo) -> None:
-    """aider obeys what it finds, so it is not started; in a trusted repository, and without yolo, no command runs."""
+def test_a_repository_with_settings_needs_trust(cli_repo: CliRepo) -> None:
+    """aider obeys its files, so it is not started; in a trusted repository, and without yolo, no command runs."""
     root = cli_repo.repo.root
     (root / "load.txt").write_text("/run touch loaded.txt\n")
     lines = ["auto-test: true", "test-cmd: touch tested.txt", "lint-cmd: touch linted.txt", "load: load.txt"]
@@ -177,7 +177,7 @@ def test_a_repository_with_settings_has_to_be_trusted(cli_repo: CliRepo) -> None
 
 
 def test_a_judge_changes_nothing(cli_repo: CliRepo) -> None:
-    """A reviewer only talks: an edit in its answer is not applied, and its work is handed in by nobody."""
+    """An edit in a reviewer's answer is not applied, and does not hand in any work."""
     cli_repo.repo.ok("task", "create", "--name", "Review it [[play:work]]", "--agent", "reviewer")
     cli_repo.stub.plays["work"] = [EDIT]
     cli_repo.spawn(agent="reviewer")
@@ -185,8 +185,8 @@ def test_a_judge_changes_nothing(cli_repo: CliRepo) -> None:
     assert cli_repo.status() == "failed"
 
 
-def test_the_doctor_knows_it(cli_repo: CliRepo) -> None:
-    """The doctor tells the pinned version, and that the help has every flag that sow depends on."""
+def test_doctor_knows_the_cli(cli_repo: CliRepo) -> None:
+    """Doctor prints the pinned version, and finds every flag that sow depends on."""
     aider = {executor["name"]: executor for executor in cli_repo.sow("doctor", "--json").json["executors"]}["aider"]
     assert (aider["version"], aider["trouble"]) == (PINNED["aider"][2], None)
     assert (aider["flags_known"], aider["missing_flags"]) == (True, [])

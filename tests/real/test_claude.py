@@ -49,7 +49,7 @@ class TestClaude(IgnoresSteering, ReadsReferences, SettlesFindings, ObedientCont
     }
 
     def test_a_role_of_the_repository_is_a_subagent(self, cli_repo: CliRepo) -> None:
-        """A role in the repository's own file is given to Claude, which can hand the task to it with its tools only."""
+        """A role in the repository's own file is given to Claude, which can pass the task to it with its tools only."""
         role = cli_repo.repo.root / ".claude/agents/painter.md"
         role.parent.mkdir(parents=True)
         role.write_text("---\nname: painter\ndescription: Paints.\ntools: [Read]\n---\nYou paint with oil.\n")
@@ -65,7 +65,7 @@ class TestClaude(IgnoresSteering, ReadsReferences, SettlesFindings, ObedientCont
         assert offered == [{"Read"}]
 
     def test_refused_commands_are_named(self, cli_repo: CliRepo) -> None:
-        """Without yolo_mode every command that Claude refuses is told once, and is on the task with its reason."""
+        """Without yolo_mode every command that Claude refuses is reported once, and is on the task with its reason."""
         self.configure(cli_repo, yolo_mode=False)
         push = {"file_path": "/etc/sow-test", "content": "x"}
         cli_repo.stub.plays["work"] = [
@@ -112,7 +112,7 @@ class TestLayer:
             yield stub
 
     def test_the_installed_layer_is_loaded(self, task_repo: Repo, stub: Stub) -> None:
-        """Claude Code lists our commands and agents, and its session starts with the state of the work."""
+        """Claude Code lists sow's commands and agents, and its session starts with the state of the project."""
         task_repo.ok("install", "claude")
         before = set(
             layer.claude(task_repo, stub, "[[text:ok]]", "--setting-sources", "user").opening["slash_commands"]
@@ -136,14 +136,14 @@ class TestLayer:
             ("/sow:plan Add a shop", "Write a plan for this goal:\n\nAdd a shop"),
         ],
     )
-    def test_a_command_says_what_it_should(self, task_repo: Repo, stub: Stub, typed: str, told: str) -> None:
-        """A typed command reaches the model as our words, with what the person wrote behind it."""
+    def test_a_command_reaches_the_model(self, task_repo: Repo, stub: Stub, typed: str, told: str) -> None:
+        """A typed command reaches the model as sow's text, with the person's words after it."""
         task_repo.ok("install", "claude")
         layer.claude(task_repo, stub, f"{typed} [[text:ok]]")
         assert told in layer.asked(stub)
 
-    def test_the_hook_keeps_state_from_being_edited(self, task_repo: Repo, stub: Stub) -> None:
-        """A write to a state file is refused with our hint, even where all permissions are given; others continue."""
+    def test_the_hook_protects_state_files(self, task_repo: Repo, stub: Stub) -> None:
+        """A write to a state file is refused with sow's hint, even with all permissions; other writes work."""
         task_repo.ok("install", "claude")
         before = task_repo.state("010")
         state, other = task_repo.task_folder("010") / "state.yaml", task_repo.root / "other.txt"
@@ -154,7 +154,7 @@ class TestLayer:
         assert task_repo.state("010") == before and other.read_text() == "mine"
 
     def test_a_phase_is_proposed_and_approved_in_the_session(self, task_repo: Repo, stub: Stub) -> None:
-        """Inside `sow continue` sow's verbs run at once, and the person decides on a phase (B1, B2, B11, B19)."""
+        """Inside `sow continue` sow's commands run at once, and the person decides on a phase (B1, B2, B11, B19)."""
         settings = task_repo.root / ".claude/settings.json"
         settings.parent.mkdir()
         settings.write_text('{"permissions": {"defaultMode": "default"}}')
@@ -186,7 +186,7 @@ class TestLayer:
 
     @pytest.mark.parametrize("installed", [False, True])
     def test_an_agent_alone_adds_no_phase(self, task_repo: Repo, stub: Stub, installed: bool) -> None:
-        """Where nobody can be asked, no phase is added, although all permissions are given (B2)."""
+        """Without a person no phase is added, although all permissions are given (B2)."""
         if installed:
             task_repo.ok("install", "claude")
         answer = layer.claude(task_repo, stub, "[[sh:sow phase add qa --reason r --yes]]").answer
@@ -196,7 +196,7 @@ class TestLayer:
         assert task_repo.ok("log", "--list", "--json").json["entries"][-1]["agent"] == "orchestrator"
 
     @pytest.mark.parametrize("market", ["", "plugin"])
-    def test_the_plugin_is_valid_and_brings_the_same(self, market: str, task_repo: Repo, stub: Stub) -> None:
+    def test_the_plugin_is_valid_and_the_same(self, market: str, task_repo: Repo, stub: Stub) -> None:
         """From the repository or its own folder the plugin is installed: commands, agents and hooks by its name."""
         place = str(ROOT / market)
         claude = install.binary("claude")
@@ -211,7 +211,7 @@ class TestLayer:
         assert "Start a project for this goal:\n\nAdd a shop" in asked and "This branch has a sow project" in asked
 
     def test_a_tool_of_the_mcp_server_is_called(self, task_repo: Repo, stub: Stub) -> None:
-        """Claude Code connects to `sow mcp`, offers its tools, and a call of one is done and answered."""
+        """Claude Code connects to `sow mcp`, offers its tools, and gets the result of a call."""
         servers = json.dumps({"mcpServers": {"sow": {"command": SOW, "args": ["mcp"]}}})
         task_repo.environment["ENABLE_TOOL_SEARCH"] = "false"
         call = {"description": "Unique?", "context": "Writing the store", "task": "010"}

@@ -34,7 +34,7 @@ class TestCodex(IgnoresSteering, SettlesFindings):
     }
     custom_args = ("--config", "sandbox_workspace_write.exclude_slash_tmp=true")  # tests live there, so close it
 
-    def test_the_launcher_that_npm_installs_leaves_no_process(self, cli_repo: CliRepo) -> None:
+    def test_the_launcher_of_npm_leaves_no_process(self, cli_repo: CliRepo) -> None:
         """Most people run Codex through a script of Node: Ctrl-C ends the script, Codex and its tool."""
         folder = install.cache() / f"codex-{install.PINNED['codex'][2]}"
         cli_repo.settings(yolo_mode=True, binary=str(folder / "node_modules/.bin/codex"))
@@ -50,7 +50,7 @@ class TestCodex(IgnoresSteering, SettlesFindings):
         assert (result.code, cli_repo.status(), len(cli_repo.session()["turns"])) == (0, "needs_review", 2), result
 
     @pytest.mark.parametrize("sandbox", ["off", "bwrap"])
-    def test_it_reviews_what_claude_made(self, repo: Repo, tmp_path: Path, sandbox: str) -> None:
+    def test_codex_reviews_the_work_of_claude(self, repo: Repo, tmp_path: Path, sandbox: str) -> None:
         """A run whose workers are Claude Code and whose reviewer is Codex sends one task back and merges all three."""
         repo.environment["SOW_SANDBOX"] = sandbox
         with real_run("claude", "codex", repo, tmp_path) as ours:
@@ -59,7 +59,7 @@ class TestCodex(IgnoresSteering, SettlesFindings):
 
     @pytest.mark.parametrize("more", [[], ["--user"]], ids=["repository", "home"])
     def test_the_installed_layer_is_loaded(self, cli_repo: CliRepo, more: list[str]) -> None:
-        """Every session is told of sow by AGENTS.md, and a skill that is named brings our words."""
+        """Every session gets AGENTS.md about sow, and a named skill loads sow's text."""
         cli_repo.repo.ok("install", "codex", *more)
         text = [install.binary("codex"), "exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "-"]
         result = layer.run(cli_repo.repo, text, "$sow-project-new Add a shop [[text:ok]]")

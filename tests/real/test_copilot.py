@@ -24,7 +24,7 @@ class TestCopilot(ReadsReferences):
     runs_tests = False  # its rules know a command by its name alone
 
     def test_a_judge_changes_nothing(self, cli_repo: CliRepo) -> None:
-        """A reviewer looks and calls sow; git, which Copilot would let write a file, is kept from it."""
+        """A reviewer reads and calls sow; git, which Copilot would let write a file, is denied."""
         root = cli_repo.repo.root
         cli_repo.stub.plays["look"] = [
             "sh:ls -a",
@@ -38,8 +38,8 @@ class TestCopilot(ReadsReferences):
         assert (result.code, cli_repo.status(), cli_repo.turn()["tools"]) == (0, "needs_review", 2), result
         assert not any((root / name).exists() for name in ("logged.txt", "touched.txt", "made.txt"))
 
-    def test_a_repository_gives_words_and_nothing_else(self, cli_repo: CliRepo) -> None:
-        """The repository's hooks and servers are not started, while its words for agents reach the model."""
+    def test_an_untrusted_repository_gives_only_text(self, cli_repo: CliRepo) -> None:
+        """The repository's hooks and servers are not started, while its text for agents reaches the model."""
         root = cli_repo.repo.root
         hook = {"type": "command", "bash": f"touch {root}/steered-1", "timeoutSec": 5}
         server = {"type": "local", "command": "touch", "args": [f"{root}/steered-2"], "tools": ["*"]}

@@ -39,7 +39,7 @@ class TestGemini(RefusesSteering, ReadsReferences, ObedientContract):
     patience = "20s"
 
     def test_it_commits_as_the_user(self, cli_repo: CliRepo) -> None:
-        """Gemini hides the user's git settings from its tools; a commit still bears the user's name."""
+        """Gemini hides the user's git settings from its tools; a commit still has the user's name."""
         environment = cli_repo.repo.environment
         for name in [name for name in environment if name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_"))]:
             del environment[name]
@@ -50,7 +50,7 @@ class TestGemini(RefusesSteering, ReadsReferences, ObedientContract):
         assert cli_repo.repo.git("log", "-1", "--format=%an %ce").strip() == "Grace grace@example.org", result
 
     def test_the_installed_layer_is_loaded(self, cli_repo: CliRepo) -> None:
-        """A typed command reaches the model as our words, and GEMINI.md tells every session of sow."""
+        """A typed command reaches the model as sow's text, and every session gets GEMINI.md about sow."""
         cli_repo.repo.ok("install", "gemini")
         cli_repo.repo.environment |= {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
         arguments = [install.binary("gemini"), "-m", self.model, "--yolo", "-o", "json"]

@@ -26,13 +26,13 @@ class TestOpenCode(ReadsReferences):
     network = "all"  # it looks for packages, which would be told as a refused connection
 
     def check_busy(self, cli_repo: CliRepo, status: str, code: int, outcome: str) -> None:
-        """It tries six times without output, and waits as long as the server says."""
+        """Checks the retries: six times without output, with the server's waiting time."""
         cli_repo.stub.retry_after = "1"
         super().check_busy(cli_repo, status, code, outcome)
         assert len(cli_repo.stub.requests()) <= 6
 
-    def test_a_session_goes_on_in_its_own_folder(self, cli_repo: CliRepo) -> None:
-        """A resume from another folder, in which OpenCode would hang forever, runs where the session was made."""
+    def test_a_session_continues_in_its_own_folder(self, cli_repo: CliRepo) -> None:
+        """A resume from another folder, in which OpenCode would hang forever, runs in the folder of the session."""
         cli_repo.stub.plays |= {"work": [PAUSED], "more": ["sh:pwd > where.txt", NEEDS_REVIEW]}
         cli_repo.task("play:work")
         cli_repo.spawn()
@@ -42,8 +42,8 @@ class TestOpenCode(ReadsReferences):
         assert (result.code, cli_repo.status()) == (0, "needs_review"), result
         assert (cli_repo.repo.root / "where.txt").read_text() == f"{cli_repo.repo.root}\n"
 
-    def test_a_repository_cannot_widen_its_permissions(self, cli_repo: CliRepo) -> None:
-        """What its opencode.json grants is not granted, and its AGENTS.md is read all the same."""
+    def test_a_repository_cannot_add_permissions(self, cli_repo: CliRepo) -> None:
+        """Permissions in its opencode.json do not count, and its AGENTS.md is still read."""
         cli_repo.settings(yolo_mode=False)
         wide = {"permission": {"bash": "allow"}, "agent": {"build": {"permission": {"bash": "allow"}}}}
         (cli_repo.repo.root / "opencode.json").write_text(json.dumps(wide))
@@ -55,8 +55,8 @@ class TestOpenCode(ReadsReferences):
         assert not (cli_repo.repo.root / "forbidden.txt").exists()
         assert "Every file here ends with a line end." in json.dumps(cli_repo.stub.requests()[0]["body"])
 
-    def test_a_trusted_repository_may_widen_its_permissions(self, cli_repo: CliRepo) -> None:
-        """Where the user trusts the repository, what its opencode.json grants is granted."""
+    def test_a_trusted_repository_can_add_permissions(self, cli_repo: CliRepo) -> None:
+        """If the user trusts the repository, the permissions in its opencode.json count."""
         cli_repo.settings(yolo_mode=False)
         cli_repo.trust()
         wide = {"agent": {"build": {"permission": {"bash": "allow"}}}}

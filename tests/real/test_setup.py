@@ -25,7 +25,7 @@ PATHS = {
 
 
 def body(api: str, *said: tuple[str, str]) -> dict[str, Any]:
-    """A request in one of the dialects: texts of the user and of the model, and results of tools."""
+    """Returns a request in one of the formats: texts of the user and of the model, and results of tools."""
     tools = {"anthropic": {"name": "Bash", "input_schema": SHELL}, "chat": CHAT_TOOL, "gemini": GEMINI_TOOL}
     tools["responses"] = {"type": "function", "name": "exec_command", "parameters": SHELL}
     texts = [_message(api, role, text) for role, text in said]
@@ -56,8 +56,8 @@ def ask(stub: Stub, path: str, data: dict[str, Any]) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("api", PATHS)
-def test_the_stub_calls_the_shell_and_tells_what_it_said(api: str, tmp_path: Path) -> None:
-    """In each dialect the stub calls the shell tool that is on offer, and then answers with the tool's words."""
+def test_the_stub_calls_the_shell_and_returns_its_output(api: str, tmp_path: Path) -> None:
+    """In each format the stub calls the offered shell tool, and then answers with the tool's output."""
     with Stub(tmp_path / "log") as stub:
         _, first = ask(stub, PATHS[api], body(api, ("user", "old [[text:no]]"), ("user", "go [[sh:ls -l]]")))
         output = (("user", "go [[sh:ls -l]]"), ("tool", "file one"))
@@ -69,7 +69,7 @@ def test_the_stub_calls_the_shell_and_tells_what_it_said(api: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("api", PATHS)
-def test_the_stub_refuses_as_often_as_it_is_told(api: str, tmp_path: Path) -> None:
+def test_the_stub_refuses_a_number_of_times(api: str, tmp_path: Path) -> None:
     """`529x2` fails twice and then answers; a play takes one step for each result of a tool."""
     with Stub(tmp_path / "log") as stub:
         answers = [ask(stub, PATHS[api], body(api, ("user", "[[status:529x2]]"))) for _ in range(3)]
@@ -82,7 +82,7 @@ def test_the_stub_refuses_as_often_as_it_is_told(api: str, tmp_path: Path) -> No
 
 @pytest.fixture
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program in npm's place, and a cache of its own."""
+    """A program in place of npm, and a cache of its own."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
@@ -96,7 +96,7 @@ def write(npm: Path, *lines: str) -> None:
 
 
 def installing(version: str) -> list[str]:
-    """What an installer does for Gemini: a package with its version, and a program."""
+    """Does what an installer does for Gemini: a package with its version, and a program."""
     return [
         'for word; do case "$word" in --prefix=*) folder="${word#--prefix=}";; esac; done',
         'mkdir -p "$folder/node_modules/@google/gemini-cli" "$folder/node_modules/.bin"',
@@ -105,16 +105,16 @@ def installing(version: str) -> list[str]:
     ]
 
 
-def test_a_failed_download_says_which_package(npm: Path) -> None:
-    """A package that cannot be had is an error that names it, and nothing counts as installed."""
+def test_a_failed_download_names_the_package(npm: Path) -> None:
+    """A package that cannot be installed is an error that names it, and nothing counts as installed."""
     write(npm, "echo 'network is unreachable' >&2", "exit 1")
     for _ in range(2):
         with pytest.raises(install.InstallFailed, match=r"@google/gemini-cli 0\.61\.0.*network is unreachable"):
             install.binary("gemini")
 
 
-def test_what_is_missing_is_named_once_before_the_tests(npm: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """The step before the tests ends with one sentence that names the package, and does not go on to the next one."""
+def test_a_missing_package_is_named_once_before_the_tests(npm: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The step before the tests ends with one sentence that names the package, and skips the next one."""
     write(npm, "echo 'network is unreachable' >&2", "exit 1")
     assert install.main("gemini,codex") == 1
     errors = capfd.readouterr().err
@@ -124,14 +124,14 @@ def test_what_is_missing_is_named_once_before_the_tests(npm: Path, capfd: pytest
 
 
 def test_another_version_than_the_pinned_one_is_refused(npm: Path) -> None:
-    """An installer that chooses an older version than asked for is an error and not another program."""
+    """An installer that chooses an older version than requested is an error."""
     write(npm, *installing("0.1.0"))
     with pytest.raises(install.InstallFailed, match=r"npm chose 0\.1\.0"):
         install.binary("gemini")
 
 
-def test_what_is_installed_is_found_again(npm: Path, tmp_path: Path) -> None:
-    """The second call finds the first one's work in the user's cache."""
+def test_an_installed_cli_is_found_again(npm: Path, tmp_path: Path) -> None:
+    """The second call finds the result of the first in the user's cache."""
     write(npm, *installing("0.61.0"))
     numbers = {install.binary("gemini") for _ in range(2)}
     assert numbers == {str(tmp_path / "cache/sow-real-clis/gemini-0.61.0/node_modules/.bin/gemini")}

@@ -35,7 +35,7 @@ KEY = "litellm.AuthenticationError: AuthenticationError: OpenAIException - stub 
 
 @all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words of a turn are these, and no others."""
+    """The words of a turn are exactly these."""
     assert words(Aider(), **asked) == expected
 
 
@@ -50,13 +50,13 @@ def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
     ],
 )
 def test_tokens_and_cost_are_in_a_line(line: str, cost: float | None, sent: int | None, received: int | None) -> None:
-    """aider rounds large numbers; what it does not say stays unknown."""
+    """aider rounds large numbers; missing values stay unknown."""
     event = usage(line)
     assert (event.cost, event.input_tokens, event.output_tokens) == (cost, sent, received)
 
 
-def test_messages_of_a_turn_add_up_and_its_banner_is_left_out() -> None:
-    """Two answers cost what both cost; an applied edit is a tool call; the rest is the text."""
+def test_messages_add_up_without_the_banner() -> None:
+    """Two answers cost the sum of both; an applied edit is a tool call; the rest is the text."""
     banner = ["Aider v0.86.2", "Model: m with whole edit format", "Git repo: .git with 7 files", "Repo-map: auto", ""]
     story = told(Aider(), *banner, "Here it is.", TOKENS, "Applied edit to made.txt", "Better.", TOKENS)
     assert (story.cost, story.input_tokens, story.output_tokens, story.tool_count) == (0.0012, 200, 40, 1)
@@ -78,12 +78,12 @@ def test_messages_of_a_turn_add_up_and_its_banner_is_left_out() -> None:
     ],
 )
 def test_ends_of_a_turn(lines: list[str], code: int, stopped: str, kind: str) -> None:
-    """Its exit code is 0 whatever happened: an error that no answer followed is what counts."""
+    """Its exit code is always 0: an error without a following answer decides."""
     assert outcome(Aider(), *lines, code=code, stopped=stopped).kind == kind
 
 
 def test_a_session_is_its_history_file(tmp_path: Path) -> None:
-    """A session without its file is lost, and that is seen before aider starts."""
+    """A session without its file is lost, which is noticed before aider starts."""
     asked = request(session_folder=str(tmp_path))
     assert Aider().lost_session_reason(asked) == "its chat history file is gone"
     (tmp_path / f"{SESSION}.md").write_text("")

@@ -34,7 +34,7 @@ RESULT = {"type": "result", "subtype": "success", "is_error": False, "result": "
 
 @pytest.mark.parametrize(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words of a turn are these, and no others."""
+    """The words of a turn are exactly these."""
     assert words(Amp(), **asked) == expected
 
 
@@ -45,8 +45,8 @@ def rules(**changes: Any) -> list[dict[str, Any]]:
     return data
 
 
-def test_the_rules_allow_its_commands_first_and_refuse_the_rest() -> None:
-    """The first rule that fits decides, so what is allowed is before the refusal; a judge may not edit."""
+def test_rules_allow_commands_and_refuse_the_rest() -> None:
+    """The first matching rule decides, so allowed commands come first; a judge may not edit."""
     closed, allowed, rest = [rule for rule in rules() if rule["tool"] == "Bash"]
     assert closed["action"] == "reject" and "find* -delete*" in closed["matches"]["cmd"]
     assert allowed["action"] == "allow" and allowed["matches"]["cmd"][:4] == ["/bin/sow", "/bin/sow *", "git", "git *"]
@@ -80,13 +80,13 @@ def test_the_rules_allow_its_commands_first_and_refuse_the_rest() -> None:
     ],
 )
 def test_ends_of_a_turn(lines: list[Any], code: int, kind: str, reason: str) -> None:
-    """Its result is Claude Code's; an error's words are the reason."""
+    """Its result has Claude Code's form; an error's text is the reason."""
     result = outcome(Amp(), *lines, code=code)
     assert result.kind == kind and reason in result.reason
 
 
 def test_a_stream_is_read() -> None:
-    """The thread's id is told first; calls, text and tokens are Claude Code's."""
+    """The thread's id comes first; calls, text and tokens have Claude Code's form."""
     content = [{"type": "text", "text": "so"}, {"type": "tool_use", "name": "Bash", "input": {"cmd": "ls"}}]
     story = told(
         Amp(),
@@ -100,7 +100,7 @@ def test_a_stream_is_read() -> None:
 
 @pytest.fixture
 def worker(repo: Repo, tmp_path: Path) -> Repo:
-    """A repository whose implementer is the stand-in, with yolo_mode off."""
+    """A repository whose implementer is the fake, with yolo_mode off."""
     fakes.install(repo, "amp", tmp_path / "bin")
     repo.environment |= {"SOW_AGENTS_IMPLEMENTER": "amp", "AMP_API_KEY": "dummy-key-of-amp"}
     return repo
@@ -117,8 +117,8 @@ def record(repo: Repo) -> dict[str, Any]:
     return session
 
 
-def test_work_pause_resume_review_and_completion_without_yolo(worker: Repo) -> None:
-    """The rules let it commit and call sow but not touch a file, and the thread continues where it was."""
+def test_a_task_without_yolo(worker: Repo) -> None:
+    """The rules let it commit and call sow but not edit a file, and the thread continues."""
     commit = "git commit -q --allow-empty -m made"
     first = spawn(worker, f"[[sh:{commit}]] [[sh:touch no.txt]] [[sh:{SOW} task set --id 010 status paused]]")
     assert first.code == 0 and first.out.endswith("task 010: status is paused\n"), first
@@ -131,13 +131,13 @@ def test_work_pause_resume_review_and_completion_without_yolo(worker: Repo) -> N
     worker.ok("task", "set", "--id", "010", "status", "completed")
 
 
-def test_a_failed_turn_says_why(worker: Repo) -> None:
+def test_a_failed_turn_has_its_reason(worker: Repo) -> None:
     """An error result is no success."""
     result = spawn(worker, "[[fail:out of credits]]")
     assert result.code == 1 and "out of credits" in result.err, result
 
 
-def test_a_login_that_nobody_answers_is_a_silent_start(worker: Repo) -> None:
+def test_a_login_prompt_is_ended(worker: Repo) -> None:
     """Without a key amp waits for a code forever; the silence limit ends that."""
     del worker.environment["AMP_API_KEY"]
     path = Path(worker.environment["HOME"], ".config", "sow", "config.yaml")
@@ -147,7 +147,7 @@ def test_a_login_that_nobody_answers_is_a_silent_start(worker: Repo) -> None:
     assert result.code == 1 and "was stopped: its silence was longer than limits.silence_timeout" in result.err, result
 
 
-def test_it_takes_no_model(worker: Repo) -> None:
-    """Amp has modes, not models, and says so before it starts."""
+def test_amp_takes_no_model(worker: Repo) -> None:
+    """Amp has modes, not models, and an error says so before it starts."""
     result = spawn(worker, "[[say:hello]]", "--model", "opus")
     assert result.code == 2 and 'executor "amp" takes no model' in result.err

@@ -47,17 +47,17 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 
 @all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words of a turn are these, and no others."""
+    """The words of a turn are exactly these."""
     assert words(Claude(), **asked) == expected
 
 
-def test_it_tries_again_only_a_few_times() -> None:
-    """Its own retries would take three minutes, so their number is set."""
+def test_the_number_of_retries_is_limited() -> None:
+    """Claude Code's own retries would take three minutes, so their number is set."""
     assert Claude().spawn_command(request()).environment["CLAUDE_CODE_MAX_RETRIES"] == "4"
 
 
-def test_a_role_from_a_file_is_defined_for_it() -> None:
-    """A role that is asked for as a subagent is given in a file, since the repository's own settings are left out."""
+def test_a_role_from_a_file_is_passed_in_a_file() -> None:
+    """A subagent role is given in a file, since the repository's own settings are left out."""
     call = Claude().resume_command(request(role=PAINTER))
     expected = {"painter": {"description": "Paints", "prompt": 'You "paint".', "tools": ["Read"]}}
     assert json.loads(call.files[f"{FOLDER}/agents.json"]) == expected
@@ -101,27 +101,27 @@ def limit(status: str, at: int = 1794740000) -> dict[str, Any]:
 
 
 def ended(subtype: str, *errors: str) -> dict[str, Any]:
-    """A final event that has errors and no result."""
+    """Returns a final event with errors and no result."""
     kept = {key: value for key, value in RESULT.items() if key != "result"}
     return {**kept, "subtype": subtype, "is_error": True, "errors": list(errors)}
 
 
 def test_a_stream_is_read() -> None:
-    """Texts, tool calls, the final text, tokens with those of the cache, and what this turn alone cost."""
+    """Texts, tool calls, the final text, tokens with those of the cache, and the cost of this turn alone."""
     story = told(Claude(), INIT, TEXT, TOOL, ANSWER, RESULT)
     assert (story.session, story.tool_count, story.turns, story.last_text) == (SESSION, 1, 2, "hello")
     assert (story.finished, story.failed, story.final_text) == (True, False, "STUB-DONE")
     assert (story.input_tokens, story.output_tokens, story.cost) == (212, 40, pytest.approx(0.0008))
 
 
-def test_an_older_version_tells_one_cost() -> None:
-    """Where the cost of the turn alone is missing, the total is taken."""
+def test_an_older_version_has_only_the_total_cost() -> None:
+    """If the cost of the turn is missing, the total is used."""
     older = {key: value for key, value in RESULT.items() if key != "model_usage_since_last_result"}
     assert told(Claude(), older).cost == pytest.approx(0.0016)
 
 
 def test_denied_tools_are_counted() -> None:
-    """Claude calls a turn with denied tools a success; the denials are told apart."""
+    """Claude reports a turn with denied tools as a success; the denials are counted apart."""
     denials = [{"tool_name": "Bash", "tool_use_id": "1", "tool_input": {}}, {"tool_name": "Write"}]
     story = told(Claude(), TOOL, {**RESULT, "permission_denials": denials})
     assert (story.refusal_count, story.failed, story.finished) == (2, False, True)
@@ -164,8 +164,8 @@ def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, stopped: str, 
     assert outcome(Claude(), *lines, code=code, stderr=stderr, stopped=stopped).kind == kind
 
 
-def test_a_limit_has_its_time() -> None:
-    """The time at which a limit is over comes from the event, else from the words of the final event."""
+def test_a_limit_has_its_reset_time() -> None:
+    """The reset time of a limit comes from the event, else from the final text."""
     assert outcome(Claude(), limit("rejected"), refused(429), code=1).reset_at == 1794740000
     assert outcome(Claude(), limit("rejected"), code=1).reason == "the five hour limit is reached"
     output = {**RESULT, "is_error": True, "result": "Claude AI usage limit reached|1794741111"}
@@ -174,14 +174,14 @@ def test_a_limit_has_its_time() -> None:
 
 
 def test_prose_about_limits_is_no_limit() -> None:
-    """What an agent writes about limits, or about sessions that are not found, is only its text."""
+    """An agent's text about limits, or about lost sessions, is only text."""
     prose = event("assistant", message={"content": [{"type": "text", "text": f"{SESSION_LIMIT}. {UNKNOWN}"}]})
     assert outcome(Claude(), prose, {**RESULT, "result": SESSION_LIMIT}).kind == "done"
     assert outcome(Claude(), prose, ended("error_max_turns", "Reached"), code=1).kind == "failed"
 
 
-def test_another_id_is_told() -> None:
-    """An id other than the one that was asked for is in the story, where the turn looks for it."""
+def test_another_session_id_is_reported() -> None:
+    """An id other than the requested one is in the result, where the turn checks it."""
     assert told(Claude(), {**INIT, "session_id": "another"}).session == "another"
 
 
@@ -191,6 +191,6 @@ GARBAGE += ['{"type":"rate_limit_event","rate_limit_info":[]}', '{"type":"result
 
 @all_of("line", GARBAGE)
 def test_any_line_can_be_read(line: str) -> None:
-    """A line of another shape is no error, and no success."""
+    """A line of another shape is neither an error nor a success."""
     assert isinstance(told(Claude(), line), TurnSummary)
     assert outcome(Claude(), line, code=1).kind == "failed"

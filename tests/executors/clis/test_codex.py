@@ -42,19 +42,19 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 
 @all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words of a turn are these, and no others."""
+    """The words of a turn are exactly these."""
     assert words(Codex(), **asked) == expected
 
 
-def test_what_it_can_do() -> None:
-    """It chooses its session's id, tells totals of tokens and no cost, and cleans up after SIGINT only."""
+def test_codex_capabilities() -> None:
+    """It chooses its session's id, reports totals of tokens and no cost, and cleans up only after SIGINT."""
     capabilities = Codex.capabilities
     assert (capabilities.session, capabilities.cumulative_tokens, capabilities.reports_cost) == (ASSIGNED, True, False)
     assert capabilities.stop_signal == signal.SIGINT
 
 
-def test_the_words_of_a_repository_are_named(tmp_path: Path) -> None:
-    """Where the repository is not trusted Codex does not read AGENTS.md, so the prompt of a new session names it."""
+def test_the_agents_file_of_a_repository_is_named(tmp_path: Path) -> None:
+    """Without trust Codex does not read AGENTS.md, so the prompt of a new session names it."""
     assert Codex().first_prompt(request(cwd=str(tmp_path)), "do it") == "do it"
     (tmp_path / "AGENTS.md").write_text("Be kind.")
     assert str(tmp_path / "AGENTS.md") in Codex().first_prompt(request(cwd=str(tmp_path)), "do it")
@@ -92,7 +92,7 @@ UNKNOWN = f"Error: thread/resume: thread/resume failed: no rollout found for thr
 
 
 def test_a_stream_is_read() -> None:
-    """Each tool is told once, the last message is the final text, and a warning is no error."""
+    """Each tool is reported once, the last message is the final text, and a warning is no error."""
     story = told(Codex(), STARTED, WARNING, {"type": "turn.started"}, RUNS, RAN, CHANGED, TEXT, DONE)
     assert (story.session, story.tool_count, story.error) == (SESSION, 2, "")
     assert (story.finished, story.failed, story.final_text) == (True, False, "STUB-DONE")
@@ -130,21 +130,21 @@ def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, stopped: str, 
     assert outcome(Codex(), *lines, code=code, stderr=stderr, stopped=stopped).kind == kind
 
 
-def test_a_failure_is_told_in_its_own_words() -> None:
+def test_a_failure_has_the_clis_message() -> None:
     """The reason of a failed turn is the CLI's message, not the first line of a warning on stderr."""
     output = "WARNING: proceeding, even though we could not create PATH aliases"
     assert outcome(Codex(), STARTED, failed(OFFLINE), code=1, stderr=output).reason == OFFLINE
 
 
-def test_a_retry_is_no_error_yet() -> None:
+def test_a_retry_is_no_error() -> None:
     """Repeated connections are one event, with the status that caused them."""
     result = told(Codex(), STARTED, RETRY, RETRY)
     assert (result.retries, result.error_status, result.finished) == (2, 503, False)
     assert told(Codex(), STARTED, error(OVERLOAD)).retries == 0
 
 
-def test_another_id_is_told() -> None:
-    """An unknown name makes it start another session without an error; the story has that session's id."""
+def test_another_session_id_is_reported() -> None:
+    """For an unknown id it starts another session without an error; the result has that session's id."""
     assert told(Codex(), {**STARTED, "thread_id": "another"}, TEXT, DONE).session == "another"
 
 
@@ -154,6 +154,6 @@ GARBAGE += ['{"type":"item.completed","item":{"type":"file_change","changes":[1]
 
 @all_of("line", GARBAGE)
 def test_any_line_can_be_read(line: str) -> None:
-    """A line of another shape is no error, and no success."""
+    """A line of another shape is neither an error nor a success."""
     assert isinstance(told(Codex(), line), TurnSummary)
     assert outcome(Codex(), line, code=1).kind == "failed"

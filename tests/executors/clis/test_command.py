@@ -23,11 +23,11 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words after the program are the user's own, and nothing is added."""
+    """The words after the program are the user's, and nothing is added."""
     assert words(CommandLine(), **asked) == expected
 
 
-def test_a_program_is_told_its_session_and_its_turn() -> None:
+def test_a_program_gets_its_session_and_turn() -> None:
     """A program that keeps conversations finds its own by the session's id."""
     spawned = CommandLine().spawn_command(request(extra={"command": ["agent"]}))
     resumed = CommandLine().resume_command(request(extra={"command": ["agent"]}))
@@ -35,8 +35,8 @@ def test_a_program_is_told_its_session_and_its_turn() -> None:
     assert resumed.environment == {"SOW_SESSION": SESSION, "SOW_TURN": "resume"}
 
 
-def test_every_line_is_text_and_the_exit_code_is_the_signal() -> None:
-    """Nothing that it prints is taken for an event."""
+def test_every_line_is_text() -> None:
+    """No output is read as an event; only the exit code counts."""
     line = '{"type":"result","is_error":true}'
     assert told(CommandLine(), line).raw == f"{line}\n"
     assert [outcome(CommandLine(), line, code=code).kind for code in (0, 1, -9)] == ["done", "failed", "failed"]
@@ -98,8 +98,8 @@ def test_a_shell_script_works_from_pause_to_completion(worker: WorkerRepo) -> No
     assert "session_id" not in worker.repo.task("010")
 
 
-def test_a_python_program_speaks_the_protocol(worker: WorkerRepo) -> None:
-    """Any language will do: the task is in the variables, and the state file is the message."""
+def test_a_python_program_works(worker: WorkerRepo) -> None:
+    """The task is in the environment variables, and the state file is changed through sow."""
     worker.program(
         f"#!{sys.executable}\n"
         "import os, pathlib, subprocess, sys\n"
@@ -116,16 +116,16 @@ def test_a_python_program_speaks_the_protocol(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.parametrize("change", ["echo made > made.txt", "git commit -q --allow-empty -m made"])
-def test_a_program_that_only_changes_something_has_handed_in(worker: WorkerRepo, change: str) -> None:
-    """A changed file, or a commit, counts as work when the program says nothing; that is recorded as inferred."""
+def test_a_changed_file_is_a_hand_in(worker: WorkerRepo, change: str) -> None:
+    """A changed file, or a commit, counts as work if the program sets no status; that is recorded as inferred."""
     worker.program(f"#!/bin/sh\n{change}\n")
     result = worker.spawn()
     assert result.out.endswith("task 010: status is needs_review\n"), result
     assert [turn["inferred"] for turn in worker.turns()] == [True]
 
 
-def test_what_was_dirty_before_is_no_work(worker: WorkerRepo) -> None:
-    """The user's own changes are not taken for the worker's, and one that the worker continues with is."""
+def test_earlier_changes_are_no_work(worker: WorkerRepo) -> None:
+    """The user's own changes are not taken for the worker's; a file that the worker changes further is."""
     (worker.repo.root / "notes.txt").write_text("mine\n")
     worker.program("#!/bin/sh\nexit 0\n")
     assert worker.spawn().out.endswith("task 010: status is failed\n")
@@ -133,7 +133,7 @@ def test_what_was_dirty_before_is_no_work(worker: WorkerRepo) -> None:
     assert worker.repo.ok("agent", "resume", "010", "go on").out.endswith("task 010: status is needs_review\n")
 
 
-def test_a_program_that_does_nothing_is_reminded_once_and_failed(worker: WorkerRepo) -> None:
+def test_an_idle_program_is_reminded_once_and_failed(worker: WorkerRepo) -> None:
     """It gets one more turn with the reminder on stdin; then the task is failed."""
     worker.program('#!/bin/sh\ncat > "$SOW_DESK/../../../../../local/$SOW_TURN.txt"\n')
     result = worker.spawn()
@@ -142,31 +142,31 @@ def test_a_program_that_does_nothing_is_reminded_once_and_failed(worker: WorkerR
     assert "still in_progress" in (worker.repo.root / ".sow/local/resume.txt").read_text()
 
 
-def test_allow_empty_takes_nothing_for_an_answer(worker: WorkerRepo) -> None:
-    """A program that is allowed to change nothing has handed in with its first turn."""
+def test_allow_empty_accepts_no_changes(worker: WorkerRepo) -> None:
+    """A program that may change nothing has handed in with its first turn."""
     worker.program("#!/bin/sh\necho looked at it\n", allow_empty=True)
     result = worker.spawn()
     assert result.out.endswith("task 010: status is needs_review\n") and "looked at it" in result.out
     assert len(worker.turns()) == 1
 
 
-def test_an_exit_code_is_the_signal(worker: WorkerRepo) -> None:
-    """A program that ends badly has not taken its turn; its last words are the reason, and the task stays."""
+def test_a_bad_exit_code_fails_the_turn(worker: WorkerRepo) -> None:
+    """The last output of the program is the reason, and the task stays in progress."""
     worker.program("#!/bin/sh\necho made > made.txt\necho 'no more paper' >&2\nexit 3\n")
     result = worker.spawn()
     assert result.code == 1 and "failed: no more paper" in result.err, result
     assert (worker.turns()[0]["exit"], worker.repo.task("010")["status"]) == (3, "in_progress")
 
 
-def test_a_status_that_was_set_outlives_a_bad_exit(worker: WorkerRepo) -> None:
-    """What a worker said about its task is true even if it ends badly afterwards."""
+def test_a_status_survives_a_bad_exit(worker: WorkerRepo) -> None:
+    """A status that a worker set counts even if the worker fails afterwards."""
     worker.program(f'#!/bin/sh\n"{SOW}" task set --id "$SOW_TASK" status paused\nexit 1\n')
     result = worker.spawn()
     assert result.code == 0 and result.out.endswith("task 010: status is paused\n"), result
 
 
-def test_its_environment_holds_the_task_and_what_was_let_through(worker: WorkerRepo) -> None:
-    """SOW_* tells the task, the named variables come through, and no other key of the user does."""
+def test_the_environment_has_the_task_and_named_variables(worker: WorkerRepo) -> None:
+    """SOW_* has the task, the named variables are passed, and no other key of the user is."""
     worker.repo.environment |= {
         "MY_KEY": "let-through-value",
         "OPENAI_API_KEY": "not-for-you-value",
@@ -187,8 +187,8 @@ def test_its_environment_holds_the_task_and_what_was_let_through(worker: WorkerR
     }
 
 
-def test_a_dry_run_shows_the_program_and_starts_nothing(worker: WorkerRepo) -> None:
-    """The words and the names of the environment are printed, and nothing is written."""
+def test_a_dry_run_starts_nothing(worker: WorkerRepo) -> None:
+    """The command line and the names of the variables are printed, and nothing is written."""
     worker.program("#!/bin/sh\ntouch started\n", env=["MY_KEY"])
     worker.repo.environment["MY_KEY"] = "let-through-value"
     before = worker.repo.snapshot()
@@ -207,7 +207,7 @@ def test_a_dry_run_shows_the_program_and_starts_nothing(worker: WorkerRepo) -> N
         ({"command": [""]}, "or an absolute path, not ''"),
     ],
 )
-def test_a_program_that_is_not_there_is_said_first(worker: WorkerRepo, settings: dict[str, Any], message: str) -> None:
+def test_a_missing_program_is_reported_first(worker: WorkerRepo, settings: dict[str, Any], message: str) -> None:
     """A command that cannot run is refused before anything is written."""
     worker.configure(settings)
     before = worker.repo.snapshot()
@@ -216,8 +216,8 @@ def test_a_program_that_is_not_there_is_said_first(worker: WorkerRepo, settings:
     assert worker.repo.snapshot() == before
 
 
-def test_the_repository_gives_no_program(worker: WorkerRepo) -> None:
-    """A relative path would let the repository say what runs, so it is refused."""
+def test_a_relative_path_is_refused(worker: WorkerRepo) -> None:
+    """With a relative path the repository would choose the program, so it is refused."""
     worker.configure({"command": ["./agent.sh"]})
     program = worker.repo.root / "agent.sh"
     program.write_text("#!/bin/sh\ntouch started\n")

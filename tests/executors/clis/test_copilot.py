@@ -40,12 +40,12 @@ RESULT = {"type": "result", "sessionId": SESSION, "exitCode": 0, "usage": {"prem
 
 @pytest.mark.parametrize(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words of a turn are these, and no others."""
+    """The words of a turn are exactly these."""
     assert words(Copilot(), **asked) == expected
 
 
 def test_a_stream_is_read() -> None:
-    """Messages are text, a started tool is a call, a denied one is told, the result names the session."""
+    """Messages are text, a started tool is a call, a denied one is counted, the result names the session."""
     story = told(
         Copilot(),
         event("assistant.message", content="", toolRequests=[{"name": "bash"}]),
@@ -59,8 +59,8 @@ def test_a_stream_is_read() -> None:
     assert (story.finished, story.failed, story.final_text) == (True, False, "hello")
 
 
-def test_tokens_come_from_the_file_of_the_call() -> None:
-    """The usage file's numbers of all models are the session's, and a file of another shape says nothing."""
+def test_tokens_come_from_the_usage_file() -> None:
+    """The sum of all models is the session's; a file of another shape gives no tokens."""
     assert Copilot().spawn_command(request()).report == f"{FOLDER}/usage.json"
     models = {name: {"usage": {"inputTokens": 200, "outputTokens": 40}} for name in ("a", "b")}
     story = told(Copilot(), RESULT)
@@ -102,7 +102,7 @@ def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, stopped: str, 
     assert outcome(Copilot(), *lines, code=code, stderr=stderr, stopped=stopped).kind == kind
 
 
-def test_a_retry_is_told_in_the_servers_words() -> None:
+def test_a_retry_has_the_servers_message() -> None:
     """The message inside the error is what a person reads."""
     assert Copilot().read(json.dumps(refused(429)[0]))[0].text == "stub 429"
 

@@ -33,12 +33,12 @@ def called(subtype: str, **result: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words of a turn are these, and no others."""
+    """The words of a turn are exactly these."""
     assert words(Cursor(), **asked) == expected
 
 
 def test_a_stream_is_read() -> None:
-    """The chat's id is told first, a call counts once, a rejected one is denied, and the result is the text."""
+    """The chat's id comes first, a call counts once, a rejected one is denied, and the result is the text."""
     story = told(
         Cursor(),
         {"type": "system", "subtype": "init", "session_id": SESSION, "model": "Auto"},
@@ -65,13 +65,13 @@ def test_a_stream_is_read() -> None:
     ],
 )
 def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, kind: str) -> None:
-    """Success is a result and exit code 0; a failure has no JSON, only words on stderr."""
+    """Success is a result and exit code 0; a failure has no JSON, only text on stderr."""
     assert outcome(Cursor(), *lines, code=code, stderr=stderr).kind == kind
 
 
 @pytest.fixture
 def worker(repo: Repo, tmp_path: Path) -> Repo:
-    """A repository whose implementer is the stand-in, with yolo_mode on."""
+    """A repository whose implementer is the fake, with yolo_mode on."""
     fakes.install(repo, "cursor-agent", tmp_path / "bin")
     repo.environment["SOW_AGENTS_IMPLEMENTER"] = "cursor"
     configure(repo, yolo_mode=True)
@@ -95,8 +95,8 @@ def record(repo: Repo, number: int = 1) -> dict[str, Any]:
     return session
 
 
-def test_work_pause_resume_review_and_completion(worker: Repo) -> None:
-    """The chat's id comes from the stream, a resume continues in the same chat, and completion clears it."""
+def test_a_task_from_work_to_completion(worker: Repo) -> None:
+    """The chat's id comes from the stream, a resume continues the same chat, and completion clears it."""
     first = spawn(worker, f"[[sh:echo made > made.txt]] [[sh:{SOW} task set --id 010 status paused]]")
     assert first.code == 0 and first.out.endswith("task 010: status is paused\n"), first
     assert (worker.root / "made.txt").read_text() == "made\n"
@@ -110,8 +110,8 @@ def test_work_pause_resume_review_and_completion(worker: Repo) -> None:
     assert "session_id" not in worker.task("010")
 
 
-def test_a_chat_that_is_gone_is_followed_by_a_fresh_one(worker: Repo) -> None:
-    """A resume that is answered by another chat is stopped, and the packet starts a new session."""
+def test_a_lost_chat_is_replaced(worker: Repo) -> None:
+    """A resume that is answered by another chat is stopped, and a new session starts with the state on disk."""
     spawn(worker, f"[[sh:{SOW} task set --id 010 status paused]]")
     for path in Path(worker.environment["HOME"], ".cursor-chats").iterdir():
         path.unlink()
@@ -122,8 +122,8 @@ def test_a_chat_that_is_gone_is_followed_by_a_fresh_one(worker: Repo) -> None:
     assert "An earlier session worked on this task and is gone" in prompt
 
 
-def test_without_yolo_nothing_happens_and_the_hint_says_why(worker: Repo) -> None:
-    """Without yolo_mode Cursor only proposes: before the start the setting is named, and the turn is failed (A11)."""
+def test_without_yolo_the_hint_names_the_setting(worker: Repo) -> None:
+    """Without yolo_mode Cursor only proposes: the setting is named before the start, and the turn fails (A11)."""
     configure(worker)
     result = spawn(worker, "[[sh:touch made.txt]]")
     assert result.code == 0 and result.out.endswith("task 010: status is failed\n"), result
@@ -133,15 +133,15 @@ def test_without_yolo_nothing_happens_and_the_hint_says_why(worker: Repo) -> Non
     assert "The worker was denied what it needed" in result.err
 
 
-def test_a_failure_has_no_json(worker: Repo) -> None:
-    """An end without a result is no success, and what stood on stderr is the reason."""
+def test_a_failure_without_json(worker: Repo) -> None:
+    """An end without a result is no success, and the text on stderr is the reason."""
     result = spawn(worker, "[[fail:Error: you are not logged in]]")
     assert result.code == 1 and "failed: Error: you are not logged in" in result.err, result
     assert worker.task("010")["status"] == "in_progress"
 
 
-def test_a_missing_program_is_said_first(repo: Repo) -> None:
-    """Without cursor-agent on PATH the seed's words come before anything is written."""
+def test_a_missing_program_is_reported_first(repo: Repo) -> None:
+    """Without cursor-agent on PATH the error comes before anything is written."""
     repo.ok("task", "create", "--name", "Work", "--agent", "implementer")
     before = repo.snapshot()
     result = repo.sow("agent", "spawn", "implementer", "010", "--executor", "cursor")
@@ -150,8 +150,8 @@ def test_a_missing_program_is_said_first(repo: Repo) -> None:
     assert repo.snapshot() == before
 
 
-def test_a_repository_with_settings_has_to_be_trusted(worker: Repo) -> None:
-    """It is not started, and nothing is written, where a file of the repository could grant it more."""
+def test_a_repository_with_settings_needs_trust(worker: Repo) -> None:
+    """If a file of the repository could grant more permissions, nothing starts and nothing is written."""
     folder = worker.root / ".cursor"
     folder.mkdir()
     (folder / "cli.json").write_text('{"permissions": {"allow": ["Shell(*)"]}}')

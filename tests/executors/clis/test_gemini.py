@@ -40,12 +40,12 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 
 @all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words of a turn are these, and no others."""
+    """The words of a turn are exactly these."""
     assert words(Gemini(), **asked) == expected
 
 
 def rules(**asked: Any) -> list[tuple[str, Any, Any]]:
-    """The rules of a turn as (decision, tools, commands), highest first."""
+    """Returns the rules of a turn as (decision, tools, commands), highest first."""
     call = Gemini().spawn_command(request(**{"write_protected": (), **asked}))
     result = tomllib.loads(call.files.get(f"{FOLDER}/policy.toml", "")).get("rule", [])
     result.sort(key=lambda rule: -rule["priority"])
@@ -86,12 +86,12 @@ READER = Role(name="reader", tools=("Read", "Bash"))
     ],
 )
 def test_rules(asked: dict[str, Any], expected: list[Any]) -> None:
-    """A worker's rules name the commands that it may run; a judge's and a narrow role's also what they may not."""
+    """A worker's rules name its allowed commands; a judge's and a restricted role's also the denied ones."""
     assert rules(**asked) == expected
 
 
 def denied(path: str, **asked: Any) -> bool:
-    """Whether some rule closes a path to the tools that write."""
+    """Tells whether a rule denies a path to the tools that write."""
     call = Gemini().spawn_command(request(**asked))
     result = tomllib.loads(call.files.get(f"{FOLDER}/policy.toml", "")).get("rule", [])
     patterns = [text["argsPattern"] for text in result if "argsPattern" in text]
@@ -113,8 +113,8 @@ def denied(path: str, **asked: Any) -> bool:
         ("made.txt", False),
     ],
 )
-def test_the_state_of_others_is_closed_to_a_worker(path: str, closed: bool) -> None:
-    """A rule fits a path below the working folder however it is written; yolo has none, and a judge writes nothing."""
+def test_state_of_other_tasks_is_denied(path: str, closed: bool) -> None:
+    """A rule matches a path in every spelling; yolo has no rules, and a judge writes nothing."""
     for start in ("/repo/", "./", ""):
         assert denied(f"{start}{path}") is closed
         assert not denied(f"{start}{path}", yolo=True)
@@ -122,8 +122,8 @@ def test_the_state_of_others_is_closed_to_a_worker(path: str, closed: bool) -> N
     assert not denied(f"/elsewhere/{path}")
 
 
-def test_it_trusts_the_folder_and_stays_one_process() -> None:
-    """Without the first it does not run, and without the second no signal reaches it."""
+def test_gemini_trusts_the_folder_and_does_not_relaunch() -> None:
+    """Without trust it does not run, and as two processes it would not get signals."""
     environment = Gemini().spawn_command(request()).environment
     assert environment == {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
 
@@ -151,15 +151,15 @@ def refused(status: int) -> dict[str, Any]:
 
 
 def test_a_stream_is_read() -> None:
-    """The parts of a message are one text, and the final text is what came after the last tool."""
+    """The parts of a message are one text, and the final text is the one after the last tool."""
     story = told(Gemini(), INIT, PROMPT, delta("I look"), TOOL, RAN, delta("all "), delta("done"), RESULT)
     assert (story.session, story.tool_count, story.refusal_count) == (SESSION, 1, 0)
     assert (story.finished, story.failed, story.final_text) == (True, False, "all done")
     assert (story.input_tokens, story.output_tokens, story.cost) == (200, 40, None)
 
 
-def test_a_message_is_told_when_it_is_whole() -> None:
-    """Nothing is told of a part; the next line of another kind brings the text, and a new turn begins with none."""
+def test_a_message_is_reported_when_it_is_complete() -> None:
+    """A part is not reported; the next line of another kind completes it, and a new turn begins with none."""
     adapter = Gemini()
     assert told(adapter, delta("cut "), delta("off")).last_text == ""
     assert told(adapter, INIT, delta("new"), RESULT).final_text == "new"
@@ -194,7 +194,7 @@ TAKEN = f'Error starting session: Session ID "{SESSION}" already exists. Use --r
     ],
 )
 def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, stopped: str, kind: str) -> None:
-    """Success is a result that says so and exit code 0; every other end has its kind."""
+    """Success is a successful result and exit code 0; every other end has its kind."""
     assert outcome(Gemini(), *lines, code=code, stderr=stderr, stopped=stopped).kind == kind
 
 
@@ -212,7 +212,7 @@ def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, stopped: str, 
     ],
 )
 def test_a_retry_is_read_from_stderr(line: str, status: int | None) -> None:
-    """Only there does it say that it tries again, and the kind of trouble follows from it."""
+    """Only stderr has the retry, and its status gives the kind of failure."""
     result = Gemini().read_error(line)
     assert [task.status for task in result] == ([] if status is None else [status])
     story = TurnSummary()
@@ -227,6 +227,6 @@ GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"result"}', '{"type":"result","sta
 
 @all_of("line", [*GARBAGE, '{"type":"tool_result","error":"x"}', '{"type":"tool_use"}'])
 def test_any_line_can_be_read(line: str) -> None:
-    """A line of another shape is no error, and no success."""
+    """A line of another shape is neither an error nor a success."""
     assert isinstance(told(Gemini(), line), TurnSummary)
     assert outcome(Gemini(), line, code=1).kind == "failed"

@@ -39,7 +39,7 @@ def tool(**state: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words of a turn are these, and no others."""
+    """The words of a turn are exactly these."""
     assert words(OpenCode(), **asked) == expected
 
 
@@ -47,7 +47,7 @@ def permission(**changes: Any) -> Any:
     return json.loads(OpenCode().spawn_command(request(**changes)).environment["OPENCODE_PERMISSION"])
 
 
-def test_a_worker_is_granted_its_folder_and_its_commands() -> None:
+def test_a_worker_may_use_its_folder_and_commands() -> None:
     """Without yolo it may edit, run sow and git, and reach the task folder and the git folder; nothing is asked."""
     rules = permission()
     assert list(rules["bash"].items())[:3] == [("*", "deny"), ("/bin/sow *", "allow"), ("git *", "allow")]
@@ -57,8 +57,8 @@ def test_a_worker_is_granted_its_folder_and_its_commands() -> None:
     assert '"ask"' not in json.dumps(rules)
 
 
-def test_the_state_of_others_is_closed_to_a_worker() -> None:
-    """The last pattern that fits decides, so its own folder is after the folder of all tasks."""
+def test_state_of_other_tasks_is_denied() -> None:
+    """The last matching pattern decides, so its own folder comes after the folder of all tasks."""
     assert list(permission()["edit"].items()) == [
         ("*", "allow"),
         (".git/*", "allow"),
@@ -71,8 +71,8 @@ def test_the_state_of_others_is_closed_to_a_worker() -> None:
     assert "edit" not in permission(yolo=True)
 
 
-def test_a_judge_is_granted_no_edit_even_with_yolo() -> None:
-    """yolo_mode makes no judge a writer."""
+def test_a_judge_may_not_edit() -> None:
+    """Also with yolo_mode no judge may edit."""
     rules = permission(role=JUDGE, yolo=True)
     assert rules["edit"] == "deny"
     assert list(rules["bash"].items()) == [
@@ -83,15 +83,15 @@ def test_a_judge_is_granted_no_edit_even_with_yolo() -> None:
     ]
 
 
-def test_an_agents_tools_narrow_what_it_may_use() -> None:
-    """A tool that the agent's file does not name is denied, with yolo and without."""
+def test_an_agents_tools_restrict_it() -> None:
+    """A tool that the agent's file does not name is denied, with and without yolo."""
     for yolo in (False, True):
         rules = permission(role=NARROW, yolo=yolo)
         assert (rules["bash"], rules["task"], rules["webfetch"]) == ("deny", "deny", "deny")
         assert rules.get("edit") != "deny"
 
 
-def test_the_repositorys_settings_are_off_and_its_words_are_not() -> None:
+def test_an_untrusted_repositorys_settings_are_off() -> None:
     """Its opencode.json is not read; its AGENTS.md is, but not by a judge."""
     call = OpenCode().spawn_command(request())
     assert call.environment["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
@@ -101,7 +101,7 @@ def test_the_repositorys_settings_are_off_and_its_words_are_not() -> None:
     assert json.loads(OpenCode().spawn_command(request(role=JUDGE)).files[config]) == {"instructions": []}
 
 
-def test_a_trusted_repositorys_settings_are_on_but_for_judges() -> None:
+def test_a_trusted_repositorys_settings_are_on_except_for_judges() -> None:
     """Where the user trusts the repository its settings are OpenCode's own business, and never a judge's."""
     trusted = OpenCode().spawn_command(request(trusted=True))
     assert set(trusted.environment) == {"OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_PERMISSION"} and not trusted.files
@@ -120,13 +120,13 @@ def test_a_turn_is_the_sum_of_its_steps() -> None:
     assert outcome(OpenCode(), used, step("tool-calls"), text("all"), step("stop")).kind == "done"
 
 
-def test_work_after_a_stop_is_not_the_end() -> None:
-    """A stop that more work follows, as after a compaction, is not the turn's end."""
+def test_work_after_a_stop_continues_the_turn() -> None:
+    """A stop with more work after it, as after a compaction, is not the turn's end."""
     assert not told(OpenCode(), text("so far"), step("stop"), tool(status="completed")).finished
 
 
-def test_a_refused_tool_is_told_apart() -> None:
-    """Both ways in which OpenCode refuses a call count as denied, and a tool's own failure does not."""
+def test_a_refused_tool_is_counted() -> None:
+    """Both forms of a refusal count as denied, and a tool's own failure does not."""
     refused = tool(status="error", error="The user has specified a rule which prevents you from using this tool call.")
     asked = tool(status="error", error="The user rejected permission to use this specific tool call.")
     assert told(OpenCode(), refused, asked, tool(status="error", error="exit 1")).refusal_count == 2

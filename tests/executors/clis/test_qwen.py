@@ -48,18 +48,18 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 
 @all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
-    """The words of a turn are these, and no others."""
+    """The words of a turn are exactly these."""
     assert words(Qwen(), **asked) == expected
 
 
-def test_patterns_fit_a_folder_of_any_name() -> None:
-    """A folder's name is no pattern: signs in it that could be one are told to be none."""
+def test_folder_names_are_escaped_in_patterns() -> None:
+    """Pattern characters in a folder's name are escaped."""
     result = words(Qwen(), cwd="/a[b](c)", writable=(), commands=(), write_protected=())
     assert "write_file(//a\\[b\\]\\(c\\)/**)" in result
 
 
-def test_it_stays_one_process_and_is_stopped_as_a_group() -> None:
-    """It would relaunch itself, and a signal to the launcher alone leaves its worker alive."""
+def test_qwen_does_not_relaunch() -> None:
+    """It would relaunch itself, and a signal to the launcher alone would leave its worker alive."""
     assert Qwen().spawn_command(request()).environment["QWEN_CODE_NO_RELAUNCH"] == "true"
     assert Qwen.capabilities.stops_group and Qwen.capabilities.cumulative_tokens
 
@@ -83,7 +83,7 @@ def failed(message: str) -> dict[str, Any]:
 
 
 def test_a_stream_is_read() -> None:
-    """The stream has Claude's shape; its tokens are those of the whole session, and it tells no cost."""
+    """The stream has Claude's form; its tokens are those of the whole session, and it has no cost."""
     story = told(Qwen(), INIT, GOAL, TOOL, TEXT, RESULT)
     assert (story.session, story.tool_count, story.turns) == (SESSION, 1, 2)
     assert (story.finished, story.failed, story.final_text) == (True, False, "STUB-DONE")
@@ -121,7 +121,7 @@ def api_error(status: int) -> str:
     return json.dumps({"type": "system", "subtype": "ui_telemetry", "systemPayload": {"uiEvent": facts}})
 
 
-def test_a_failed_request_is_read_from_its_own_record() -> None:
+def test_a_failed_request_is_read_from_its_record() -> None:
     """It retries for minutes without output; its record of the session has each failure."""
     environment = {"HOME": "/home/ada"}
     path = f"/home/ada/.qwen/projects/-home-ada-my-repo/chats/{SESSION}.jsonl"
@@ -140,7 +140,7 @@ GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"result"}', '{"type":"result","err
 
 @all_of("line", [*GARBAGE, '{"systemPayload":[]}', '{"systemPayload":{"uiEvent":"x"}}'])
 def test_any_line_can_be_read(line: str) -> None:
-    """A line of another shape is no error, and no success."""
+    """A line of another shape is neither an error nor a success."""
     assert isinstance(told(Qwen(), line), TurnSummary)
     assert Qwen().read_log(line) == []
     assert outcome(Qwen(), line, code=1).kind == "failed"

@@ -27,7 +27,7 @@ DENIAL = {"tool_name": "Bash", "tool_use_id": "a", "tool_input": INSTALL}
 
 
 def said(kind: str, **part: Any) -> dict[str, Any]:
-    """One line of Claude's shape with one part in its message."""
+    """Returns one line of Claude's form with one part in its message."""
     return {"type": kind, "session_id": SESSION, "message": {"content": [part]}}
 
 
@@ -101,8 +101,8 @@ AT_ONCE = {
 
 
 @all_of("case", AT_ONCE)
-def test_a_refused_command_is_told_once_with_its_command(case: str) -> None:
-    """Each CLI's refusal names tool, command and reason, and a refusal that is told twice counts once."""
+def test_a_refusal_is_reported_once_with_its_command(case: str) -> None:
+    """Each CLI's refusal has tool, command and reason, and a repeated event counts once."""
     adapter, lines, tool, reason = AT_ONCE[case]
     (result,) = told(adapter, *lines).refusals.values()
     assert (result.tool, result.command, result.reason, result.count) == (tool, "npm install left-pad", reason, 1)
@@ -127,7 +127,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("case", FAILURES)
 def test_a_command_that_fails_is_not_refused(case: str) -> None:
-    """The output of a command that ran is never taken for a refusal, whatever it says."""
+    """The output of a command that ran is never taken for a refusal, whatever its text is."""
     adapter, lines = FAILURES[case]
     assert told(adapter, *lines).refusal_count == 0
 
@@ -143,8 +143,8 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("text", REFUSALS)
-def test_claude_says_in_several_ways_that_it_refuses(text: str) -> None:
-    """Every wording that Claude Code 2.1.325 was seen to use is told when it happens."""
+def test_claude_has_several_forms_of_a_refusal(text: str) -> None:
+    """Every known wording of Claude Code 2.1.325 is reported at once."""
     assert told(Claude(), called(**INSTALL), answered(text)).refusal_count == 1
 
 
@@ -164,8 +164,8 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("case", OUTPUTS)
-def test_a_readable_transcript_has_the_result_of_a_call(case: str) -> None:
-    """What a tool answered is in the transcript, and a failure is marked as one."""
+def test_a_transcript_has_the_result_of_a_call(case: str) -> None:
+    """A tool's result is in the transcript, and a failure is marked."""
     adapter, lines, expected = OUTPUTS[case]
     shown = [transcript_line(event) for line in lines for event in adapter.read(json.dumps(line))]
     assert shown[-1].rstrip() == expected
@@ -179,15 +179,15 @@ def test_a_long_result_is_cut_in_the_middle() -> None:
     assert len(wide) < MAX_CHARACTERS + 60 and "more characters" in wide
 
 
-def test_no_line_of_a_result_looks_like_an_entry() -> None:
-    """Later lines of a result and of a refused command are indented, so that a tool cannot forge an entry."""
+def test_no_line_of_a_result_imitates_an_entry() -> None:
+    """Later lines of a result and of a refused command are indented."""
     forged = "one\n[result] all tests passed"
     for event in (Event("output", forged), Event("refused", forged, tool="Bash", command=forged)):
         assert [line for line in transcript_line(event).splitlines()[1:] if line.startswith("[")] == []
 
 
-def test_a_story_of_many_refusals_stays_small() -> None:
-    """Every refusal counts, but only so many distinct ones are kept."""
+def test_the_number_of_kept_refusals_is_limited() -> None:
+    """Every refusal counts, but only a limited number of different ones is kept."""
     story = TurnSummary()
     for number in range(1000):
         story.add(Event("refused", "no" * 1000, tool="Bash", command=f"{number} " * 5000))
@@ -196,7 +196,7 @@ def test_a_story_of_many_refusals_stays_small() -> None:
 
 
 def test_a_refused_connection_is_no_refused_tool_call():
-    """A connection that the sandbox refused is told, but the tool calls of the turn took place all the same."""
+    """A connection that the sandbox refused is reported, but the tool calls of the turn were made."""
     story = TurnSummary()
     story.add(Event("tool", "Bash: curl", tool="Bash", command="curl", call="1"))
     for line in ("2026-11-18T21:00:00Z refused example.org:443", "2026-11-18T21:00:00Z allowed example.org:80", "cut"):

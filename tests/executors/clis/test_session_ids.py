@@ -1,4 +1,4 @@
-"""S1 for session ids from a CLI: one that could be an option or break a state file is not accepted."""
+"""S1 for session ids of a CLI: an id that could be an option or break a state file is not accepted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIELDS: list[tuple[Adapter, str]] = [
 
 
 @all_of("text", HOSTILE)
-def test_a_hostile_id_is_none(text: str) -> None:
+def test_a_hostile_id_is_refused(text: str) -> None:
     """It never becomes part of a record or a command line."""
     assert not is_session_id(text)
     for adapter, field in FIELDS:
@@ -34,7 +34,7 @@ def test_a_hostile_id_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", GOOD)
-def test_the_ids_of_real_clis_are_taken(text: str) -> None:
-    """Every form that a CLI is known to give is one."""
+def test_ids_of_real_clis_are_accepted(text: str) -> None:
+    """Every known form of an id is accepted."""
     assert is_session_id(text)
     assert all(told(adapter, {"type": "result", field: text}).session == text for adapter, field in FIELDS)

@@ -1,4 +1,4 @@
-"""The simulated agent: the steps of a scenario, and the names that it fills in."""
+"""The simulated agent: the steps of a scenario, and its placeholders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NONCE = "6f1c1f0e-9d7a-4a53-8d0e-2f6a4b1c0d3e"
 
 
 def play(folder: Path, steps: list[dict[str, object]], prompt: str) -> str:
-    """The last word of one turn of api_agent."""
+    """Returns the final text of one turn of api_agent."""
     path = folder / "scenario.yaml"
     path.write_text(yaml.safe_dump({"tasks": {"api_agent": [steps]}}))
     text = [sys.executable, "-m", "sow.simulated", "--session-id", NONCE, "--scenario", str(path)]
@@ -29,8 +29,8 @@ def play(folder: Path, steps: list[dict[str, object]], prompt: str) -> str:
     return str(json.loads(result.stdout.splitlines()[-1])["result"])
 
 
-def test_a_judge_gives_the_nonce_back(tmp_path: Path) -> None:
-    """`{nonce}` is the one-time word of the prompt, whatever follows it."""
+def test_a_judge_returns_the_nonce(tmp_path: Path) -> None:
+    """`{nonce}` is the nonce of the prompt, whatever follows it."""
     assert play(tmp_path, [{"say": '{"nonce": "{nonce}"}'}], f"with this review's nonce {NONCE}:\n") == (
         f'{{"nonce": "{NONCE}"}}'
     )
@@ -47,7 +47,7 @@ def test_a_judge_gives_the_nonce_back(tmp_path: Path) -> None:
     ],
 )
 def test_the_nonce_of_a_prompt(prompt: str, found: str) -> None:
-    """The last one that has the form of a nonce counts; a prompt without one has none."""
+    """The last text in the form of a nonce counts; a prompt without one has none."""
     assert nonce_in(prompt) == found
 
 
@@ -59,21 +59,21 @@ def test_the_nonce_of_a_prompt(prompt: str, found: str) -> None:
     ],
 )
 def test_a_judge_without_a_scenario_gives_a_verdict(prompt: str, answer: str) -> None:
-    """A simulated judge answers in the form that the end of its prompt asks for; a worker does its work (C13)."""
+    """A simulated judge answers in the form that the end of its prompt asks for; a worker works (C13)."""
     (step,) = steps("", {}, turn=1, prompt=prompt, judging=True)
     assert step["say"].startswith(f"{answer}\n\nFeedback: ")
     assert {"status": "needs_review"} in steps("", {}, turn=1, prompt=prompt)
 
 
 @pytest.mark.parametrize(("prompt", "word"), [("please design it", "drawn"), ("please build it", "built")])
-def test_a_step_may_depend_on_the_prompt(tmp_path: Path, prompt: str, word: str) -> None:
-    """`if: {told: …}` goes one way where the prompt holds the text, and the other where it does not."""
+def test_a_step_can_depend_on_the_prompt(tmp_path: Path, prompt: str, word: str) -> None:
+    """`if: {told: …}` takes one branch if the prompt has the text, and the other if not."""
     step = {"if": {"told": "design", "then": [{"say": "drawn"}], "else": [{"say": "built"}]}}
     assert play(tmp_path, [step], prompt) == word
 
 
-def test_who_can_be_opened_for_a_person() -> None:
-    """Adapters say by which words a person's conversation begins; a scripted or commanded agent has none."""
+def test_which_clis_can_be_opened_for_a_person() -> None:
+    """Adapters have the words that begin a person's session; a scripted or command agent has none."""
     openings = {name: adapter(name).interactive_args for name in ADAPTERS}
     assert openings["claude"] == openings["codex"] == ()
     assert openings["gemini"] == openings["qwen"] == ("--prompt-interactive",)
