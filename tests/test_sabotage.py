@@ -230,13 +230,13 @@ SABOTAGES = {
         "gitwork/collect.py",
         "refs = self.pins.keep_unreachable(self.name, commits_in(self.worktree, self.branch), excluding=excluding)\n",
         "refs: list[str] = []\n",
-        "gitwork/test_collect.py::test_whatever_a_worker_does[reset_hard]",
+        "gitwork/test_collect.py::test_all_work_is_collected[reset_hard]",
     ),
     "a worker's state is collected": Sabotage(
         "gitwork/collect.py",
         "        paths = (*STATE_PATHS, *setup_paths(self.worktree))\n",
         "        paths = tuple(setup_paths(self.worktree))\n",
-        "gitwork/test_collect.py::test_the_state_is_not_a_workers_to_change[commit_state]",
+        "gitwork/test_collect.py::test_state_files_are_not_collected[commit_state]",
     ),
     "ignored files are overwritten": Sabotage(
         "gitwork/fast_forward.py",
@@ -267,7 +267,7 @@ SABOTAGES = {
         "gitwork/slots.py",
         '"core.trustctime=true"',
         '"core.trustctime=false"',
-        "gitwork/test_slot.py::test_size_and_time_are_not_believed[same process]",
+        "gitwork/test_slot.py::test_size_and_time_are_not_trusted[same process]",
     ),
     "a slot keeps what an earlier list built": Sabotage(
         "gitwork/slots.py",
@@ -297,7 +297,7 @@ SABOTAGES = {
         "system/git.py",
         "            pass_fds=(hold,) if hold >= 0 else (),\n",
         "",
-        "gitwork/test_worktrees.py::test_a_git_that_outlives_its_sow_is_waited_for",
+        "gitwork/test_worktrees.py::test_a_git_that_outlives_sow_is_waited_for",
     ),
     "unknown keys of a plan are dropped": Sabotage(
         "plans/yaml_plan.py",
@@ -333,7 +333,7 @@ SABOTAGES = {
         "system/remote_git.py",
         '    "GIT_ALLOW_PROTOCOL": ALLOWED,\n',
         "",
-        "system/test_remote_git.py::test_other_protocols_are_shut",
+        "system/test_remote_git.py::test_other_protocols_are_refused",
     ),
     "a link may lead out of a sink": Sabotage(
         "knowledge/tree_listing.py",

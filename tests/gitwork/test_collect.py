@@ -47,10 +47,10 @@ mischief = few_of("mischief", MISCHIEF, 4, always=["reset_hard"], ids=lambda act
 
 
 @mischief
-def test_whatever_a_worker_does(
+def test_all_work_is_collected(
     worktree_repo: WorktreeRepo, mischief: Callable[[WorktreeRepo, Path], list[str]]
 ) -> None:
-    """The work is one line on the base, every commit is pinned, the worktree is whole and the user's side as it was."""
+    """The work is one commit on the base, every commit is pinned, the worktree is valid and the user's side stays."""
     worktree_repo.write(".hidden/user.txt", "the user's\n")
     worktree_repo.write("src/b.txt", "changed by the user\n")
     where, base = worktree_repo.prepare(), worktree_repo.head()
@@ -93,15 +93,17 @@ REMARKS = {
 
 
 @few_of("mischief", REMARKS, 4, ids=lambda act: act.__name__)
-def test_what_was_odd_is_said(worktree_repo: WorktreeRepo, mischief: Callable[[WorktreeRepo, Path], list[str]]) -> None:
-    """A remark names what the worker did that it should not have done."""
+def test_unusual_acts_are_remarked(
+    worktree_repo: WorktreeRepo, mischief: Callable[[WorktreeRepo, Path], list[str]]
+) -> None:
+    """A remark names each act that a worker should not have done."""
     mischief(worktree_repo, worktree_repo.prepare())
     remarks = worktree_repo.collect().remarks
     assert any(REMARKS[mischief] in remark for remark in remarks), remarks
 
 
-def test_nothing_odd_is_not_remarked(worktree_repo: WorktreeRepo) -> None:
-    """A worker that only writes files, or commits on its branch, gives no remark."""
+def test_ordinary_work_has_no_remark(worktree_repo: WorktreeRepo) -> None:
+    """A worker that only writes files, or commits on its branch, causes no remark."""
     where = worktree_repo.prepare()
     base = worktree_repo.head()
     add_work(worktree_repo, where)
@@ -109,8 +111,8 @@ def test_nothing_odd_is_not_remarked(worktree_repo: WorktreeRepo) -> None:
     assert worktree_repo.collect(base=base).remarks == []
 
 
-def test_an_unfinished_merge_is_kept_as_it_was(worktree_repo: WorktreeRepo) -> None:
-    """The files of a merge that was given up, with their conflict marks, are pinned beside the collected commit."""
+def test_an_unfinished_merge_is_pinned(worktree_repo: WorktreeRepo) -> None:
+    """The files of an unfinished merge, with their conflict marks, are pinned beside the collected commit."""
     where = worktree_repo.prepare()
     merge_unfinished(worktree_repo, where)
     worktree_repo.collect()
@@ -144,9 +146,7 @@ def link_state(worktree_repo: WorktreeRepo, where: Path) -> None:
 
 
 @pytest.mark.parametrize("act", [write_state, commit_state, delete_state, link_state], ids=lambda act: act.__name__)
-def test_the_state_is_not_a_workers_to_change(
-    worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo, Path], None]
-) -> None:
+def test_state_files_are_not_collected(worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo, Path], None]) -> None:
     """State that a worker wrote or committed is not in the collected commit, is pinned, and leaves the worktree."""
     where, base = worktree_repo.prepare(), worktree_repo.head()
     real = (worktree_repo.root / STATE).read_bytes()
@@ -163,8 +163,8 @@ def test_the_state_is_not_a_workers_to_change(
     assert any(".sow/project" in names and names != kept[0] for names in kept)
 
 
-def test_a_link_in_place_of_our_folder(worktree_repo: WorktreeRepo) -> None:
-    """A worker that puts a link to the home's .sow into its worktree reaches nothing of it through our clean-up."""
+def test_a_link_in_place_of_sows_folder(worktree_repo: WorktreeRepo) -> None:
+    """If a worker links the home's .sow into its worktree, the clean-up changes nothing behind the link."""
     where = worktree_repo.prepare()
     before = worktree_repo.repo.snapshot()
     shutil.rmtree(where / ".sow")
@@ -177,8 +177,8 @@ def test_a_link_in_place_of_our_folder(worktree_repo: WorktreeRepo) -> None:
     }
 
 
-def test_a_repository_inside(worktree_repo: WorktreeRepo) -> None:
-    """The files of a repository that a worker made inside its worktree are collected, again and again."""
+def test_a_nested_repository(worktree_repo: WorktreeRepo) -> None:
+    """The files of a repository that a worker made inside its worktree are collected, each time."""
     where = worktree_repo.prepare()
     for name in ("with", "without"):
         (where / name).mkdir()
@@ -201,8 +201,8 @@ def test_a_repository_inside(worktree_repo: WorktreeRepo) -> None:
     assert "repository of its own: with" in refused.reason
 
 
-def test_a_repository_that_was_added_as_if_it_were_a_submodule(worktree_repo: WorktreeRepo) -> None:
-    """A repository inside that a worker committed as a link gives its files all the same."""
+def test_a_nested_repository_that_was_added_as_a_link(worktree_repo: WorktreeRepo) -> None:
+    """A nested repository that a worker committed as a link is collected with its files."""
     where, base = worktree_repo.prepare(), worktree_repo.head()
     (where / "inner").mkdir()
     worktree_repo.git("init", "-q", cwd=where / "inner")
@@ -213,7 +213,7 @@ def test_a_repository_that_was_added_as_if_it_were_a_submodule(worktree_repo: Wo
     assert worktree_repo.collect(base=base).paths == ["inner/inner.txt"]
 
 
-def test_a_submodule_that_the_worker_adds(worktree_repo: WorktreeRepo) -> None:
+def test_a_submodule_of_the_worker(worktree_repo: WorktreeRepo) -> None:
     """A submodule that .gitmodules names stays one."""
     where = worktree_repo.prepare()
     add = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(worktree_repo.root), "lib")
@@ -223,8 +223,8 @@ def test_a_submodule_that_the_worker_adds(worktree_repo: WorktreeRepo) -> None:
     assert worktree_repo.git("ls-tree", collected.commit, "lib").startswith("160000")
 
 
-def test_a_repository_that_only_calls_itself_a_submodule(worktree_repo: WorktreeRepo) -> None:
-    """A repository inside that .gitmodules names is a link, so its worktree is kept: its commits are nowhere else."""
+def test_a_nested_repository_in_gitmodules(worktree_repo: WorktreeRepo) -> None:
+    """A nested repository that .gitmodules names is a link, so its worktree is kept: its commits are nowhere else."""
     where = worktree_repo.prepare()
     (where / "inner").mkdir()
     worktree_repo.git("init", "-q", cwd=where / "inner")
@@ -274,7 +274,7 @@ def test_odd_names(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_name_that_git_refuses(worktree_repo: WorktreeRepo) -> None:
-    """A file whose name git does not take is named, the others are collected, and the worktree stays."""
+    """A file whose name git refuses is named, the others are collected, and the worktree stays."""
     where = worktree_repo.prepare()
     worktree_repo.write("git~1", where=where)
     worktree_repo.write("work.txt", where=where)
@@ -330,7 +330,7 @@ print(collected.paths, collected.remarks)
 
 @pytest.mark.full
 def test_files_without_permission(worktree_repo: WorktreeRepo) -> None:
-    """Files and folders that may not be read are made readable and collected, and that is reported."""
+    """Unreadable files and folders are made readable and collected, with a remark."""
     where = worktree_repo.prepare()
     for name in ("closed.txt", "closed/inner.txt"):
         worktree_repo.write(name, where=where)
@@ -346,7 +346,7 @@ def test_files_without_permission(worktree_repo: WorktreeRepo) -> None:
 
 @pytest.mark.full
 def test_iterations(worktree_repo: WorktreeRepo) -> None:
-    """Every iteration has its pin, and a second collection of one keeps what the first had."""
+    """Every iteration has its pin, and a second collection of one keeps the files of the first."""
     where, base = worktree_repo.prepare(), worktree_repo.head()
     worktree_repo.write("work.txt", "1\n", where=where)
     first = worktree_repo.collect(base=base)
@@ -362,14 +362,14 @@ def test_iterations(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_no_work_is_no_commit(worktree_repo: WorktreeRepo) -> None:
-    """A worker that changed nothing gives the base itself, with no paths."""
+    """Without a change the commit is the base itself, with no paths."""
     worktree_repo.prepare()
     collected = worktree_repo.collect()
     assert (collected.commit, collected.paths, collected.remarks) == (worktree_repo.head(), [], [])
 
 
 def test_a_user_without_a_name(worktree_repo: WorktreeRepo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where git knows no user, our own name is on the commit; hooks and signing never run."""
+    """If git knows no user, sow's name is on the commit; hooks and signing never run."""
     for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
         monkeypatch.delenv(name)
     for hook in ("pre-commit", "commit-msg", "post-checkout", "reference-transaction", "post-index-change"):
@@ -383,8 +383,8 @@ def test_a_user_without_a_name(worktree_repo: WorktreeRepo, monkeypatch: pytest.
     assert not (worktree_repo.root / "hook-ran").exists()
 
 
-def test_the_home_is_watched(worktree_repo: WorktreeRepo) -> None:
-    """What is written outside of the worktree is told: files, branches, the stash, and where HEAD is."""
+def test_changes_outside_the_worktree_are_reported(worktree_repo: WorktreeRepo) -> None:
+    """Files, branches, the stash, and HEAD of the home checkout are compared."""
     where = worktree_repo.prepare()
     before = HomeSnapshot(worktree_repo.worktrees.repository)
     assert HomeSnapshot(worktree_repo.worktrees.repository).changes_since(before) == []
@@ -404,8 +404,8 @@ def test_the_home_is_watched(worktree_repo: WorktreeRepo) -> None:
     assert "refs/stash" in messages
 
 
-def test_our_files_are_no_work(worktree_repo: WorktreeRepo) -> None:
-    """The local folders of sow in a worktree are never collected, even where nothing makes git ignore them."""
+def test_local_folders_of_sow_are_not_collected(worktree_repo: WorktreeRepo) -> None:
+    """The local folders of sow in a worktree are never collected, even if git does not ignore them."""
     where = worktree_repo.prepare()
     (where / ".sow/.gitignore").unlink()
     for folder in ("local", "sinks", "repos"):

@@ -17,7 +17,7 @@ STATE = ".sow/project/state.yaml"
 
 @pytest.fixture
 def merged(worktree_repo: WorktreeRepo) -> WorktreeRepo:
-    """A run that has changed one file, added one in a new folder and removed one."""
+    """A run that changed one file, added one in a new folder and removed one."""
     worktree_repo.integration.begin("HEAD")
     where = worktree_repo.prepare("010", worktree_repo.integration.head)
     worktree_repo.write("src/a.txt", "changed by the run\n", where=where)
@@ -33,7 +33,7 @@ def finish(worktree_repo: WorktreeRepo) -> Delivered | DeliveryRefused:
 
 
 def test_a_clean_checkout_moves_forward(merged: WorktreeRepo) -> None:
-    """The branch, the index and the files are those of the integration, and a second call finds nothing to do."""
+    """The branch, the index and the files are those of the integration branch, and a second call changes nothing."""
     done = finish(merged)
     assert isinstance(done, Delivered)
     assert done.paths == ["kept.log.txt", "new/file.txt", "src/a.txt", "src/b.txt"]
@@ -47,7 +47,7 @@ def test_a_clean_checkout_moves_forward(merged: WorktreeRepo) -> None:
 
 
 def test_other_work_of_the_user_stays(merged: WorktreeRepo) -> None:
-    """Changed, staged, untracked, ignored and stashed work elsewhere stays byte for byte, staged as it was."""
+    """Changed, staged, untracked, ignored and stashed files elsewhere stay byte for byte, and staged as before."""
     merged.write("stashed.txt")
     merged.git("add", "stashed.txt")
     merged.git("stash", "-q")
@@ -209,7 +209,7 @@ BUSY = {
 
 
 def refusal(worktree_repo: WorktreeRepo) -> DeliveryRefused:
-    """The refusal to move forward, which leaves everything as it is."""
+    """Checks that a move is refused and changes nothing; returns the error."""
     before, index = worktree_repo.user_side(), (worktree_repo.root / ".git/index").read_bytes()
     state = worktree_repo.repo.snapshot()
     refused = finish(worktree_repo)
@@ -223,22 +223,22 @@ def refusal(worktree_repo: WorktreeRepo) -> DeliveryRefused:
 
 @few_of("act", DIRTY, 3, always=["have_it_ignored"], ids=lambda act: act.__name__)
 def test_files_of_the_user_are_in_the_way(merged: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
-    """Where a path that would change is dirty, untracked or ignored there, nothing changes, and it is reported."""
+    """If a changed path is dirty, untracked or ignored there, nothing changes, and the error names it."""
     act(merged)
     refused = refusal(merged)
     assert any(name in refused.reason for name in ("src/a.txt", "src/b.txt", "new")), refused.reason
 
 
 @few_of("act", BUSY, 3, ids=lambda act: act.__name__)
-def test_the_user_is_elsewhere_or_busy(merged: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
-    """On another branch, on none, with newer commits or in the middle of something, nothing changes, and it is said."""
+def test_another_branch_or_an_operation_in_progress(merged: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
+    """On another branch, on none, with newer commits or during a git operation nothing changes, with the reason."""
     act(merged)
     assert BUSY[act] in refusal(merged).reason
 
 
 @pytest.mark.full
-def test_state_never_counts_as_dirty(merged: WorktreeRepo) -> None:
-    """Changed, new, staged and removed state neither stops the move nor loses a byte, and git shows what is true."""
+def test_state_files_never_count_as_dirty(merged: WorktreeRepo) -> None:
+    """Changed, new, staged and removed state neither stops the move nor loses a byte, and git's status is right."""
     merged.write("orchestration/old.md", "old\n")
     merged.write(".sow/project/saved.yaml", "saved\n")
     merged.write(".sow/project/going.yaml", "going\n")
@@ -260,8 +260,8 @@ def test_state_never_counts_as_dirty(merged: WorktreeRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_refusal_leaves_staged_state(merged: WorktreeRepo) -> None:
-    """State that the user has staged is staged as before when the move was refused."""
+def test_a_refusal_keeps_staged_state(merged: WorktreeRepo) -> None:
+    """State that the user has staged is staged as before after a refused move."""
     merged.write(STATE, "saved\n")
     merged.integration.save_state("Save")
     merged.write(STATE, "staged\n")
@@ -272,8 +272,8 @@ def test_a_refusal_leaves_staged_state(merged: WorktreeRepo) -> None:
 
 
 @pytest.mark.full
-def test_settings_for_merging_are_not_obeyed(merged: WorktreeRepo) -> None:
-    """Settings of the user's that would stash, squash, sign or make a commit of their own change nothing."""
+def test_settings_for_merging_are_ignored(merged: WorktreeRepo) -> None:
+    """Settings of the user that stash, squash, sign or commit have no effect."""
     for name, value in {
         f"branch.{BRANCH}.mergeoptions": "--squash",
         "merge.ff": "false",
@@ -291,7 +291,7 @@ def test_settings_for_merging_are_not_obeyed(merged: WorktreeRepo) -> None:
 
 @pytest.mark.full
 def test_folders_and_files_change_places(worktree_repo: WorktreeRepo) -> None:
-    """A folder that becomes a file and a file that becomes a folder are moved where nothing of the user's is lost."""
+    """A folder becomes a file and a file a folder, if no file of the user is lost."""
     worktree_repo.write("folder/inner.txt")
     worktree_repo.commit()
     worktree_repo.integration.begin("HEAD")
@@ -311,8 +311,8 @@ def test_folders_and_files_change_places(worktree_repo: WorktreeRepo) -> None:
 
 
 @pytest.mark.full
-def test_git_gives_up_in_the_middle(merged: WorktreeRepo) -> None:
-    """Where git fails while it writes files, each goes back to what it was, and the refusal has git's words."""
+def test_git_fails_in_the_middle(merged: WorktreeRepo) -> None:
+    """If git fails while it writes files, each is restored, and the error has git's message."""
     where = merged.prepare("020", merged.integration.head)
     merged.write("z.big", "needs a filter\n", where=where)
     merged.write(".gitattributes", "*.big filter=big\n", where=where)
@@ -330,8 +330,8 @@ def test_git_gives_up_in_the_middle(merged: WorktreeRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_deleted_folder_of_the_index(merged: WorktreeRepo) -> None:
-    """A checkout without an index file, as a new clone can have it, is not moved over files that git does not know."""
+def test_a_missing_index(merged: WorktreeRepo) -> None:
+    """A checkout without an index file, as in a new clone, does not overwrite untracked files."""
     os.unlink(merged.root / ".git/index")
     refused = finish(merged)
     assert isinstance(refused, DeliveryRefused)

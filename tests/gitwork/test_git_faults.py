@@ -91,8 +91,8 @@ USERS = [
 
 
 @few_of("act", USERS, 2, ids=lambda act: act.__name__)
-def test_what_a_user_does_during_a_run(worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
-    """Whatever the user does meanwhile, committed work is collected and merged, and the user's side stays as it is."""
+def test_acts_of_a_user_during_a_run(worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
+    """Whatever the user does meanwhile, committed work is collected and merged, and the user's side stays."""
     worktree_repo.integration.begin("HEAD")
     base = worktree_repo.integration.base
     where = worktree_repo.prepare("010", base)
@@ -115,8 +115,8 @@ def test_what_a_user_does_during_a_run(worktree_repo: WorktreeRepo, act: Callabl
         assert (worktree_repo.root / "work.txt").exists()
 
 
-def test_loose_work_survives_what_a_user_does(worktree_repo: WorktreeRepo) -> None:
-    """Stashing, cleaning and pruning in the home leave a worker's uncommitted files where they are."""
+def test_uncommitted_work_survives_acts_of_the_user(worktree_repo: WorktreeRepo) -> None:
+    """Stashing, cleaning and pruning in the home checkout leave a worker's uncommitted files."""
     where = worktree_repo.prepare()
     worktree_repo.write("loose.txt", where=where)
     stash_all(worktree_repo)
@@ -126,7 +126,7 @@ def test_loose_work_survives_what_a_user_does(worktree_repo: WorktreeRepo) -> No
 
 
 def test_a_folder_that_became_a_link(worktree_repo: WorktreeRepo) -> None:
-    """A folder that a worker replaced by a link out of the worktree is collected as a link, and nothing behind it."""
+    """A folder that a worker replaced by a link out of the worktree is collected as a link, without its target."""
     where = worktree_repo.prepare()
     outside = worktree_repo.root.parent / "outside"
     worktree_repo.write("a.txt", "secret\n", where=outside)
@@ -165,8 +165,8 @@ except SystemFailure as error:
 
 
 @few_of("act", ["prepare", "collect", "finish"], 1)
-def test_no_room(worktree_repo: WorktreeRepo, act: str) -> None:
-    """Where files cannot grow, an act fails with a clear error or is refused, and does its work when there is room."""
+def test_a_limited_file_size(worktree_repo: WorktreeRepo, act: str) -> None:
+    """If files cannot grow, an act fails with a clear error or is refused, and works when there is room."""
     worktree_repo.write("large.txt", "large\n" * 20_000)
     worktree_repo.commit()
     worktree_repo.integration.begin("HEAD")
@@ -192,8 +192,8 @@ def test_no_room(worktree_repo: WorktreeRepo, act: str) -> None:
         assert isinstance(worktree_repo.deliver(), Delivered)
 
 
-def test_a_repository_that_cannot_be_written(worktree_repo: WorktreeRepo) -> None:
-    """Where the git folder may not be written, the error says so, and nothing is half made."""
+def test_a_read_only_git_folder(worktree_repo: WorktreeRepo) -> None:
+    """If the git folder may not be written, the error says so, and nothing is half made."""
     code = (
         f"import sys; sys.path[:0] = [{HERE!r}]\nfrom support.worktree_repo import *\n"
         f"Worktrees(Repository(home_at({str(worktree_repo.root)!r})), RUN).prepare('010', 'HEAD')"
@@ -210,7 +210,7 @@ def test_a_repository_that_cannot_be_written(worktree_repo: WorktreeRepo) -> Non
 
 
 def test_a_broken_repository(worktree_repo: WorktreeRepo) -> None:
-    """Where git itself gives up, the error has its words."""
+    """If git fails, the error has its message."""
     (worktree_repo.root / ".git/HEAD").write_text("nonsense\n")
     with pytest.raises(SystemFailure, match="not a git repository"):
         Worktrees(Repository(home_at(worktree_repo.root)), RUN).prepare("010", "HEAD")

@@ -18,12 +18,12 @@ STATE = ".sow/project/state.yaml"
 
 @pytest.fixture
 def begun(worktree_repo: WorktreeRepo) -> WorktreeRepo:
-    """A run whose integration branch has begun."""
+    """A run whose integration branch exists."""
     worktree_repo.integration.begin("HEAD")
     return worktree_repo
 
 
-def test_the_beginning(worktree_repo: WorktreeRepo) -> None:
+def test_begin(worktree_repo: WorktreeRepo) -> None:
     """The branch begins at the base without a checkout of its own, and the user's side stays."""
     before = worktree_repo.user_side()
     worktree_repo.integration.begin("HEAD")
@@ -34,8 +34,8 @@ def test_the_beginning(worktree_repo: WorktreeRepo) -> None:
     assert worktree_repo.user_side() == before
 
 
-def test_before_the_beginning(worktree_repo: WorktreeRepo) -> None:
-    """A run that has not begun has no head and no base, and says so."""
+def test_before_begin(worktree_repo: WorktreeRepo) -> None:
+    """A run that has not begun has no head and no base, and the error says so."""
     with pytest.raises(EnvironmentProblem, match="is gone"):
         _ = worktree_repo.integration.head
     with pytest.raises(SowError, match="no integration branch"):
@@ -44,7 +44,7 @@ def test_before_the_beginning(worktree_repo: WorktreeRepo) -> None:
 
 @pytest.mark.parametrize("history", ["squash", "full"])
 def test_a_merge(begun: WorktreeRepo, history: str) -> None:
-    """A merge is one commit on the head, or with full history a merge of both; only the record makes it count."""
+    """A merge is one commit on the head, or with full history a merge of both; it counts once it is recorded."""
     begun.keep_history(history)
     work = begun.work("010", "new.txt", "new\n")
     head = begun.integration.head
@@ -61,7 +61,7 @@ def test_a_merge(begun: WorktreeRepo, history: str) -> None:
     assert begun.integration.merged_work() == {("010", 1): work.commit}
 
 
-def test_the_record_says_what_is_merged(begun: WorktreeRepo) -> None:
+def test_the_record_lists_the_merges(begun: WorktreeRepo) -> None:
     """Another process reads the same merges from the record, and no trailer of a worker adds one (F10)."""
     first = begun.work("010", "a.txt", "a\n")
     second = begun.work("020", "b.txt", "b\n")
@@ -83,7 +83,7 @@ def test_the_record_says_what_is_merged(begun: WorktreeRepo) -> None:
 
 
 def forge(worktree_repo: WorktreeRepo, message: str = "Helpful\n\nSow-Task: 010/1") -> str:
-    """A commit of a worker on the integration branch."""
+    """Makes a commit of a worker on the integration branch."""
     where = worktree_repo.prepare("090", worktree_repo.integration.head)
     worktree_repo.write("forged.txt", where=where)
     commit = worktree_repo.commit(message, where=where)
@@ -93,7 +93,7 @@ def forge(worktree_repo: WorktreeRepo, message: str = "Helpful\n\nSow-Task: 010/
 
 @pytest.mark.parametrize("again", [False, True], ids=["at once", "in the next call"])
 def test_a_foreign_commit_does_not_count(begun: WorktreeRepo, again: bool) -> None:
-    """A commit that somebody put on the branch is no merge, is taken off, pinned and reported (F17)."""
+    """A commit of somebody else on the branch is no merge, is removed, pinned and reported (F17)."""
     head, commit = begun.integration.head, forge(begun)
     worktree_repo = WorktreeRepo(begun.repo) if again else begun
     if again:
@@ -110,7 +110,7 @@ def test_a_foreign_commit_does_not_count(begun: WorktreeRepo, again: bool) -> No
 
 @pytest.mark.full
 def test_a_branch_that_was_set_back(begun: WorktreeRepo) -> None:
-    """A branch that somebody moved to an older commit of sow comes back, and that is reported."""
+    """A branch that was moved to an older commit is restored, and that is reported."""
     head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
     begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
     begun.integration.restore_branch()
@@ -120,7 +120,7 @@ def test_a_branch_that_was_set_back(begun: WorktreeRepo) -> None:
 
 @pytest.mark.full
 def test_a_crash_between_the_record_and_the_branch(begun: WorktreeRepo) -> None:
-    """The branch follows the record, and nobody is accused."""
+    """The branch follows the record, without a report of a foreign change."""
     head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
     begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
     worktree_repo = WorktreeRepo(begun.repo)
@@ -131,7 +131,7 @@ def test_a_crash_between_the_record_and_the_branch(begun: WorktreeRepo) -> None:
 
 @pytest.mark.full
 def test_a_second_iteration_on_merged_work(begun: WorktreeRepo) -> None:
-    """More work on top of a squashed iteration is a change relative to that iteration, and conflicts with nothing."""
+    """More work on top of a squashed iteration is a change relative to that iteration, without a conflict."""
     first = begun.work("010", "src/a.txt", "one\n2\nthree\n")
     begun.merge("010", first.commit)
     begun.merge("020", begun.work("020", "other.txt", "other\n").commit)
@@ -161,7 +161,7 @@ def test_a_conflict_resolved_with_the_branch(begun: WorktreeRepo) -> None:
     assert begun.text(begun.merge("020", result.commit, 2).commit, "src/a.txt") == "both\n"
 
 
-def test_work_that_changed_nothing_is_merged_as_well(begun: WorktreeRepo) -> None:
+def test_work_without_a_change_is_recorded(begun: WorktreeRepo) -> None:
     """A task without a change is recorded as merged, and makes no commit."""
     where = begun.prepare("010", begun.integration.head)
     collected = begun.collect("010", base=begun.integration.head)
@@ -174,7 +174,7 @@ def test_work_that_changed_nothing_is_merged_as_well(begun: WorktreeRepo) -> Non
 
 @pytest.mark.full
 def test_a_conflict(begun: WorktreeRepo) -> None:
-    """A conflict gives the paths and git's words, with names in place of numbers, and nothing is made."""
+    """A conflict has the paths and git's text, with names instead of numbers, and nothing is made."""
     base = begun.integration.head
     ours = begun.work("010", "src/a.txt", "ours\n")
     where = begun.prepare("020", base)
@@ -196,7 +196,7 @@ def test_a_conflict(begun: WorktreeRepo) -> None:
 
 @pytest.mark.full
 def test_a_conflict_in_an_odd_name(begun: WorktreeRepo) -> None:
-    """A path with a line end in its name is told whole."""
+    """A path with a line end in its name is reported as a whole."""
     base, name = begun.integration.head, "new\nline"
     first = begun.work("010", name, "ours\n")
     where = begun.prepare("020", base)
@@ -206,7 +206,7 @@ def test_a_conflict_in_an_odd_name(begun: WorktreeRepo) -> None:
     assert begun.integration.try_merge("020", 1, second.commit, "Merge").conflicts == (name,)
 
 
-def test_the_state_never_conflicts(begun: WorktreeRepo) -> None:
+def test_state_files_never_conflict(begun: WorktreeRepo) -> None:
     """State that was saved here and committed by the user there merges: the user's is newer, and wins."""
     begun.write(STATE, "saved\n")
     begun.integration.save_state("state")
@@ -220,7 +220,7 @@ def test_the_state_never_conflicts(begun: WorktreeRepo) -> None:
     assert begun.git("log", "-1", "--format=%P", merge.commit).split()[1] == user
 
 
-def test_the_branch_moves_only_from_where_it_was(begun: WorktreeRepo) -> None:
+def test_the_branch_moves_only_from_the_expected_commit(begun: WorktreeRepo) -> None:
     """Advancing from another commit than expected is refused, and changes nothing."""
     work = begun.work("010", "new.txt", "new\n")
     merge = begun.integration.try_merge("010", 1, work.commit, "Merge")
@@ -230,8 +230,8 @@ def test_the_branch_moves_only_from_where_it_was(begun: WorktreeRepo) -> None:
     assert begun.integration.head == head
 
 
-def test_the_branch_does_not_move_under_a_checkout(begun: WorktreeRepo) -> None:
-    """A branch that the user has checked out is not moved, and the refusal names the place."""
+def test_a_checked_out_branch_does_not_move(begun: WorktreeRepo) -> None:
+    """A branch that the user has checked out is not moved, and the refusal names the checkout."""
     peek = begun.root.parent / "peek"
     begun.git("worktree", "add", "-q", str(peek), INT)
     work = begun.work("010", "new.txt", "new\n")
@@ -242,8 +242,8 @@ def test_the_branch_does_not_move_under_a_checkout(begun: WorktreeRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_deleted_branch_comes_back(begun: WorktreeRepo) -> None:
-    """A branch that somebody deleted comes back with all that was merged, during a run and with the next one."""
+def test_a_deleted_branch_is_restored(begun: WorktreeRepo) -> None:
+    """A deleted branch is restored with all merges, during a run and with the next one."""
     work = begun.work("010", "new.txt", "new\n")
     head = begun.merge("010", work.commit).commit
     for back in (begun.integration.restore_branch, lambda: begun.integration.begin("HEAD")):
@@ -255,8 +255,8 @@ def test_a_deleted_branch_comes_back(begun: WorktreeRepo) -> None:
 
 
 @pytest.mark.full
-def test_the_users_commits_are_brought_in(begun: WorktreeRepo) -> None:
-    """New commits of the user are merged with two parents and no trailer, or conflict; old ones are no work."""
+def test_commits_of_the_user_are_merged(begun: WorktreeRepo) -> None:
+    """New commits of the user are merged with two parents and no trailer, or conflict; old ones change nothing."""
     assert begun.integration.merge_user_commits("HEAD").commit == begun.integration.head
     begun.write("user.txt")
     user = begun.commit("the user's")
@@ -273,7 +273,7 @@ def test_the_users_commits_are_brought_in(begun: WorktreeRepo) -> None:
 
 
 def test_the_state_is_saved(begun: WorktreeRepo) -> None:
-    """State is one commit on the branch; the user's index, files and staged changes are not touched."""
+    """The state is one commit on the branch; the user's index, files and staged changes stay."""
     begun.write("staged.txt")
     begun.git("add", "staged.txt")
     begun.write("src/a.txt", "changed\n")
@@ -297,7 +297,7 @@ def test_the_state_is_saved(begun: WorktreeRepo) -> None:
 
 
 def test_a_crash_when_a_state_commit_is_replaced(begun: WorktreeRepo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a crash between the record and the branch, the old state commit on the branch is no foreign move."""
+    """After a crash between the record and the branch, the old state commit on the branch is no foreign change."""
     begun.write(STATE, "one\n")
     old = begun.integration.save_state("Save")
     begun.write(STATE, "two\n")
@@ -316,8 +316,8 @@ def _crash(*arguments: object, **options: object) -> None:
 
 
 @few_of("history", ["squash", "full"], 1)
-def test_a_merge_is_taken_out(begun: WorktreeRepo, history: str) -> None:
-    """Later merges are made again without it, work on top of it does not bring it back, and its commit is kept."""
+def test_a_merge_is_removed(begun: WorktreeRepo, history: str) -> None:
+    """Later merges are made again without it, work on top of it does not restore it, and its commit is kept."""
     begun.keep_history(history)
     for number in (1, 2, 3):
         begun.merge(f"0{number}0", begun.work(f"0{number}0", f"{number}.txt", f"{number}\n").commit)
@@ -333,7 +333,7 @@ def test_a_merge_is_taken_out(begun: WorktreeRepo, history: str) -> None:
 
 
 @pytest.mark.full
-def test_a_delivered_merge_is_not_taken_out(begun: WorktreeRepo) -> None:
+def test_a_delivered_merge_is_not_removed(begun: WorktreeRepo) -> None:
     """A merge that is on the user's branch stays."""
     begun.merge("010", begun.work("010", "1.txt", "1\n").commit)
     head = begun.integration.head
@@ -342,8 +342,8 @@ def test_a_delivered_merge_is_not_taken_out(begun: WorktreeRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_merge_that_needs_another_is_taken_out_with_it(begun: WorktreeRepo) -> None:
-    """A later merge that conflicts without the one that is taken out is named, and goes too."""
+def test_a_merge_that_needs_another_is_removed_with_it(begun: WorktreeRepo) -> None:
+    """A later merge that conflicts without the removed one is named, and removed, too."""
     begun.merge("010", begun.work("010", "1.txt", "1\n").commit)
     begun.merge("020", begun.work("020", "1.txt", "2\n").commit)
     begun.merge("030", begun.work("030", "3.txt", "3\n").commit)
@@ -352,7 +352,7 @@ def test_a_merge_that_needs_another_is_taken_out_with_it(begun: WorktreeRepo) ->
 
 
 def test_ignored_state_is_not_saved(begun: WorktreeRepo) -> None:
-    """A folder of the state that the user has git ignore is left alone, and the rest is saved."""
+    """A folder of the state that git ignores is left alone, and the rest is saved."""
     begun.write(".git/info/exclude", "orchestration\n")
     begun.write("orchestration/plan.md", "plan\n")
     assert begun.integration.save_state("Save") == begun.integration.head

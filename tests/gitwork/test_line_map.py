@@ -12,7 +12,7 @@ LINES = [f"line {number}" for number in range(1, 41)]
 
 
 def commit(repo: Repo, **files: str | None) -> str:
-    """A commit of these files; None removes one. Returns its tree."""
+    """Commits these files; None removes one. Returns the tree."""
     for name, text in files.items():
         path = repo.root / name.replace("_", ".")
         path.unlink() if text is None else path.write_text(text)
@@ -26,7 +26,7 @@ def text(lines: list[str]) -> str:
 
 
 def test_a_line_is_found_again(repo: Repo):
-    """A line that moved keeps its identity; one that was changed or removed, or whose file is gone, has no place."""
+    """A moved line is found; one that was changed or removed, or whose file is gone, has no place."""
     old = commit(repo, a_py=text(LINES), b_py=text(LINES), c_py="only\n")
     changed = ["new", "newer", *LINES[:9], "line 10, changed", *LINES[10:19], *LINES[24:]]
     repo.git("mv", "b.py", "d.py")
@@ -43,7 +43,7 @@ def test_a_line_is_found_again(repo: Repo):
     assert map_lines(repository, old, old, places[:1]) == {places[0]: places[0]}
 
 
-def test_a_tree_that_is_gone_has_no_lines(repo: Repo):
-    """After a clone without the old tree, a comment has no place instead of an error."""
+def test_a_missing_tree_has_no_lines(repo: Repo):
+    """In a clone without the old tree, a comment has no place instead of an error."""
     new = commit(repo, a_py="x\n")
     assert map_lines(Repository(home_of(repo)), "1" * 40, new, [("a.py", 1)]) == {("a.py", 1): None}

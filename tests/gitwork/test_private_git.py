@@ -73,7 +73,7 @@ def test_commits_are_taken_over(worktree_repo: WorktreeRepo) -> None:
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 def test_every_act_is_collected(worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo, Path], list[str]]) -> None:
-    """Whatever a worker does with its own git folder, its work is one line on the base and every commit is kept."""
+    """Whatever a worker does with its own git folder, its work is one commit on the base and every commit is kept."""
     with Sandboxed(worktree_repo) as sandboxed:
         made = act(worktree_repo, sandboxed.where)
         before = worktree_repo.user_side()
@@ -90,7 +90,7 @@ def test_every_act_is_collected(worktree_repo: WorktreeRepo, act: Callable[[Work
 
 
 def test_the_second_turn_starts_from_the_collected_work(worktree_repo: WorktreeRepo) -> None:
-    """After a collection, the worker's next turn sees a clean checkout of what was collected."""
+    """After a collection, the worker's next turn sees a clean checkout of the collected commit."""
     with Sandboxed(worktree_repo) as sandboxed:
         worktree_repo.write("one.txt", where=sandboxed.where)
     collected = worktree_repo.collect(base=sandboxed.base)
@@ -118,8 +118,8 @@ def test_an_object_with_another_content_is_refused(worktree_repo: WorktreeRepo) 
     assert worktree_repo.text(collected.commit, "one.txt") == "text\n"
 
 
-def test_settings_of_the_worker_do_nothing_outside(worktree_repo: WorktreeRepo, tmp_path: Path) -> None:
-    """Filters, hooks, alternates and a monitor in the worker's folder run no program of sow's git."""
+def test_settings_of_the_worker_have_no_effect_outside(worktree_repo: WorktreeRepo, tmp_path: Path) -> None:
+    """Filters, hooks, alternates and a monitor in the worker's folder start no program in sow's git."""
     planted = tmp_path / "planted"
     with Sandboxed(worktree_repo) as sandboxed:
         folder = Path(sandboxed.private.folder)
@@ -138,7 +138,7 @@ def test_settings_of_the_worker_do_nothing_outside(worktree_repo: WorktreeRepo, 
 
 
 @pytest.mark.parametrize("name", ["objects", "worktrees/own", "refs", "packed-refs"])
-def test_a_link_in_place_of_a_part_is_harmless(worktree_repo: WorktreeRepo, tmp_path: Path, name: str) -> None:
+def test_a_link_in_the_git_folder_is_harmless(worktree_repo: WorktreeRepo, tmp_path: Path, name: str) -> None:
     """A worker that replaces a part of its folder by a link loses its commits; nothing else is read or changed."""
     with Sandboxed(worktree_repo) as sandboxed:
         worktree_repo.write("one.txt", where=sandboxed.where)
@@ -176,10 +176,8 @@ LEADING = {
 
 
 @pytest.mark.parametrize("script", LEADING.values(), ids=LEADING)
-def test_a_link_to_another_repository_brings_nothing_in(
-    worktree_repo: WorktreeRepo, tmp_path: Path, script: str
-) -> None:
-    """A worker that knows the name of a commit elsewhere gets no copy of it through links in its folder."""
+def test_links_copy_no_objects_of_other_repositories(worktree_repo: WorktreeRepo, tmp_path: Path, script: str) -> None:
+    """A worker that knows a commit of another repository gets no copy of it through links in its folder."""
     other = tmp_path / "other"
     worktree_repo.git("init", "-q", str(other))
     (other / "private.txt").write_text("a private word\n")
@@ -195,8 +193,8 @@ def test_a_link_to_another_repository_brings_nothing_in(
     assert worktree_repo.git("cat-file", "-t", secret, ok=False) == ""
 
 
-def test_a_link_to_a_folder_of_the_user_is_not_read(worktree_repo: WorktreeRepo, tmp_path: Path) -> None:
-    """What stands in for a worker's log is not copied into the repository, where the worker could read it."""
+def test_a_linked_log_is_not_copied(worktree_repo: WorktreeRepo, tmp_path: Path) -> None:
+    """A link in place of a worker's log is not copied into the repository, where the worker could read it."""
     (tmp_path / "HEAD").write_text("a private word\n")
     with Sandboxed(worktree_repo) as sandboxed:
         logs = Path(sandboxed.private.folder, "worktrees/own/logs")
@@ -207,7 +205,7 @@ def test_a_link_to_a_folder_of_the_user_is_not_read(worktree_repo: WorktreeRepo,
     assert "private" not in "".join(path.read_text() for path in (record / "logs").rglob("*") if path.is_file())
 
 
-def test_a_pipe_does_not_hold_up_sow(worktree_repo: WorktreeRepo) -> None:
+def test_a_pipe_does_not_block_sow(worktree_repo: WorktreeRepo) -> None:
     """A pipe in place of an object, and a folder without permissions, do not keep sow from the other commits."""
     with Sandboxed(worktree_repo) as sandboxed:
         folder = Path(sandboxed.private.folder)

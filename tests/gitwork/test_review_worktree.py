@@ -1,4 +1,4 @@
-"""A judge reads the work in its own checkout, whose agent files are not the worker's."""
+"""A judge reads the work in its own checkout, with the base's agent files."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_agent_files_come_from_the_base(worktree_repo: WorktreeRepo, work: tuple
     assert worktree_repo.git("diff", "--name-only", base, "HEAD", cwd=where).split() == ["work.txt"]
 
 
-def test_work_without_agent_files_is_shown_as_it_is(worktree_repo: WorktreeRepo) -> None:
-    """Where no agent file changed, the judge is on the worker's very commit."""
+def test_work_without_agent_files_is_shown_directly(worktree_repo: WorktreeRepo) -> None:
+    """If no agent file changed, the judge's checkout is at the worker's commit."""
     where = worktree_repo.prepare()
     worktree_repo.write("work.txt", where=where)
     commit = worktree_repo.collect().commit
@@ -52,7 +52,7 @@ def test_work_without_agent_files_is_shown_as_it_is(worktree_repo: WorktreeRepo)
 
 
 def test_every_review_has_a_new_checkout(worktree_repo: WorktreeRepo, work: tuple[str, str]) -> None:
-    """Nothing that an earlier judge left, did to the files, or broke is there for the next; its commits are pinned."""
+    """No change of an earlier judge is there for the next; its commits are pinned."""
     base, commit = work
     where = Path(worktree_repo.worktrees.make_judge_checkout("010", commit, base))
     worktree_repo.write("work.txt", "tampered\n", where=where)
@@ -67,8 +67,8 @@ def test_every_review_has_a_new_checkout(worktree_repo: WorktreeRepo, work: tupl
     assert worktree_repo.is_kept(made)
 
 
-def test_the_checkout_of_a_judge_goes(worktree_repo: WorktreeRepo, work: tuple[str, str]) -> None:
-    """A judge's checkout is removed with all that is there, also where it is damaged or gone, and pins nothing."""
+def test_the_checkout_of_a_judge_is_removed(worktree_repo: WorktreeRepo, work: tuple[str, str]) -> None:
+    """A judge's checkout is removed with all its files, also if it is damaged or gone, and pins nothing."""
     base, commit = work
     before = worktree_repo.pins()
     where = Path(worktree_repo.worktrees.make_judge_checkout("010", commit, base))
@@ -83,15 +83,15 @@ def test_the_checkout_of_a_judge_goes(worktree_repo: WorktreeRepo, work: tuple[s
     assert worktree_repo.pins() == before
 
 
-def test_an_unknown_commit_is_not_shown(worktree_repo: WorktreeRepo) -> None:
-    """A commit that is not there is refused, and no checkout is made."""
+def test_an_unknown_commit_is_refused(worktree_repo: WorktreeRepo) -> None:
+    """No checkout is made."""
     with pytest.raises(SowError, match="no commit"):
         worktree_repo.worktrees.make_judge_checkout("010", "f" * 40, "HEAD")
     assert not (worktree_repo.root / ".sow/local/worktrees/010-review").exists()
 
 
-def test_a_diff_is_bounded(worktree_repo: WorktreeRepo) -> None:
-    """A diff is whole where it fits; where it does not, every file is named first and the cut is reported."""
+def test_a_long_diff_is_cut(worktree_repo: WorktreeRepo) -> None:
+    """A short diff is complete; a long one names every file first and says that it was cut."""
     where = worktree_repo.prepare()
     for number in range(50):
         worktree_repo.write(f"files/{number:02}.txt", "line of text\n" * 200, where=where)
@@ -108,8 +108,8 @@ def test_a_diff_is_bounded(worktree_repo: WorktreeRepo) -> None:
     assert len(shorter.encode()) < 600
 
 
-def test_a_diff_runs_no_program_of_the_repository(worktree_repo: WorktreeRepo) -> None:
-    """External diffs and text conversions are not run, colours are off, and binary files are only named."""
+def test_a_diff_starts_no_program(worktree_repo: WorktreeRepo) -> None:
+    """External diffs and text conversions do not run, colours are off, and binary files are only named."""
     mark = worktree_repo.root.parent / "ran"
     worktree_repo.git("config", "diff.external", f"touch {mark}")
     worktree_repo.git("config", "diff.sly.textconv", f"touch {mark}; cat")

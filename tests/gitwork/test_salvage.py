@@ -1,4 +1,4 @@
-"""Everything that runs left is listed and can be restored; it is removed only if it is contained elsewhere."""
+"""All work that runs left is listed and can be restored; it is deleted only if it is contained elsewhere."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def prune(
     return gitwork_prune.prune(worktree_repo.home, older_than, ended=ended, unmerged=unmerged)
 
 
-def test_everything_is_listed(done: WorktreeRepo) -> None:
-    """Pins, branches and worktrees are told with run, task, iteration, date, subject and where they are merged."""
+def test_all_work_is_listed(done: WorktreeRepo) -> None:
+    """Pins, branches and worktrees have run, task, iteration, date, subject and the branches that contain them."""
     pins = kinds(done, PIN)
     pin = pins[f"{RUN}/010/1"]
     assert (pin.run, pin.task, pin.name, pin.subject) == (RUN, "010", "1", "Work on 010")
@@ -58,22 +58,22 @@ def test_everything_is_listed(done: WorktreeRepo) -> None:
     assert set(kinds(done, PIN)[f"{RUN}/010/1"].merged) == {BRANCH, f"sow/int/{RUN}"}
 
 
-def test_nothing_to_list(worktree_repo: WorktreeRepo) -> None:
-    """A repository in which nothing ran has nothing to salvage, and listing makes nothing."""
+def test_an_empty_list(worktree_repo: WorktreeRepo) -> None:
+    """A repository without a run has nothing to salvage, and listing writes nothing."""
     assert salvage.list_items(worktree_repo.home) == []
 
 
 @pytest.mark.full
 def test_damaged_worktrees_do_not_stop_the_list(done: WorktreeRepo) -> None:
-    """A worktree that lost its folder or its record is left out, and the rest is listed."""
+    """A worktree without its folder or its record is left out, and the rest is listed."""
     shutil.rmtree(done.root / ".sow/local/worktrees/010")
     shutil.rmtree(done.root / ".git/worktrees/020")
     assert f"{RUN}/020/1" in kinds(done, PIN)
 
 
 @few_of("form", ["short", "ref", "commit"], 2)
-def test_bringing_back(done: WorktreeRepo, form: str) -> None:
-    """What was kept becomes a branch, named by its pin or its commit."""
+def test_restore_makes_a_branch(done: WorktreeRepo, form: str) -> None:
+    """Kept work becomes a branch, named by its pin or its commit."""
     commit = done.pins()["020/1"]
     what = {"short": f"{RUN}/020/1", "ref": f"refs/sow/keep/{RUN}/020/1", "commit": commit[:10]}[form]
     kept = salvage.restore(done.home, what, "salvaged/020")
@@ -82,8 +82,8 @@ def test_bringing_back(done: WorktreeRepo, form: str) -> None:
 
 
 @few_of("branch", ["", "-x", "a..b", BRANCH, "a b", "sow/task/x/010", "sow/int/x", "x.lock"], 2)
-def test_names_that_are_no_branch(done: WorktreeRepo, branch: str) -> None:
-    """A name that is bad, taken or ours is refused, and no branch is moved."""
+def test_bad_branch_names_are_refused(done: WorktreeRepo, branch: str) -> None:
+    """A name that is invalid, taken or sow's is refused, and no branch is moved."""
     before = done.git("for-each-ref")
     with pytest.raises(SowError):
         salvage.restore(done.home, f"{RUN}/020/1", branch)
@@ -91,7 +91,7 @@ def test_names_that_are_no_branch(done: WorktreeRepo, branch: str) -> None:
 
 
 @few_of("what", ["", "HEAD", BRANCH, "020", "f" * 40, f"{RUN}/020/9", "--all"], 2)
-def test_what_is_not_kept(done: WorktreeRepo, what: str) -> None:
+def test_unknown_work_cannot_be_restored(done: WorktreeRepo, what: str) -> None:
     """What no run left cannot be brought back."""
     with pytest.raises(SowError, match="names nothing that a run left"):
         salvage.restore(done.home, what, "salvaged/x")
@@ -99,7 +99,7 @@ def test_what_is_not_kept(done: WorktreeRepo, what: str) -> None:
 
 @pytest.mark.full
 def test_pruning_keeps_what_is_contained_nowhere_else(done: WorktreeRepo) -> None:
-    """Without being asked, nothing that only a run holds goes, however old; what is merged goes with its worktree."""
+    """Work that only a run holds stays, however old; merged work is deleted with its worktree."""
     lost = done.pins()["020/1"]
     done.deliver()
     pruned = prune(done, "010", "020")
@@ -114,8 +114,8 @@ def test_pruning_keeps_what_is_contained_nowhere_else(done: WorktreeRepo) -> Non
 
 
 @pytest.mark.full
-def test_pruning_before_anything_is_finished(done: WorktreeRepo) -> None:
-    """What is merged into the run's own branch alone is not contained elsewhere."""
+def test_pruning_during_a_run_keeps_its_merges(done: WorktreeRepo) -> None:
+    """Work that is merged only into the run's own branch is not contained elsewhere."""
     pruned = prune(done, "010")
     assert pruned.kept[f"{RUN}/010/1"] == "contained nowhere else"
     assert pruned.kept[f"sow/int/{RUN}"] == "contained nowhere else"
@@ -124,7 +124,7 @@ def test_pruning_before_anything_is_finished(done: WorktreeRepo) -> None:
 
 @pytest.mark.full
 def test_pruning_keeps_what_is_young(done: WorktreeRepo) -> None:
-    """What is younger than asked for stays, merged or not."""
+    """Work that is younger than the given age stays, merged or not."""
     done.deliver()
     pruned = prune(done, older_than=DAY, unmerged=True)
     assert pruned.removed == []
@@ -132,8 +132,8 @@ def test_pruning_keeps_what_is_young(done: WorktreeRepo) -> None:
 
 
 @pytest.mark.full
-def test_pruning_keeps_work(done: WorktreeRepo) -> None:
-    """A worktree of an ended task with loose work stays, and the reason is shown; a judge's checkout goes."""
+def test_pruning_keeps_uncommitted_work(done: WorktreeRepo) -> None:
+    """A worktree of an ended task with uncommitted work stays, with the reason; a judge's checkout is deleted."""
     where = done.prepare("020")
     done.write("loose.txt", where=where)
     done.worktrees.make_judge_checkout("020", done.pins()["020/1"], "HEAD")
@@ -145,8 +145,8 @@ def test_pruning_keeps_work(done: WorktreeRepo) -> None:
 
 
 @pytest.mark.full
-def test_pruning_with_odd_tags(done: WorktreeRepo) -> None:
-    """Tags on files and on other tags are no obstacle."""
+def test_pruning_works_with_odd_tags(done: WorktreeRepo) -> None:
+    """Tags on files and on other tags are ignored."""
     blob = done.git("rev-parse", "HEAD:README.md").strip()
     done.git("tag", "a-file", blob)
     done.git("tag", "-a", "-m", "x", "annotated", done.pins()["020/1"])

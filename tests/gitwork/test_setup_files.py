@@ -1,4 +1,4 @@
-"""Links, copies and commands prepare a worktree; they never become part of the work and stay inside."""
+"""Links, copies and commands prepare a worktree; they never become part of the work and stay inside it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def furnish(worktree_repo: WorktreeRepo, **settings: Any) -> list[list[str]]:
 
 @pytest.fixture
 def where(worktree_repo: WorktreeRepo) -> Path:
-    """A prepared worktree, in a home with files that git ignores."""
+    """A prepared worktree, in a home checkout with ignored files."""
     worktree_repo.write("node_modules/pad/index.js", "pad\n")
     worktree_repo.write(".env", "KEY=1\n").chmod(0o600)
     worktree_repo.write("conf/local/deep.log", "deep\n")
@@ -28,7 +28,7 @@ def where(worktree_repo: WorktreeRepo) -> Path:
 
 
 def test_links_and_copies(worktree_repo: WorktreeRepo, where: Path) -> None:
-    """Ignored files are there, as links or as copies of their own, and the home's stay as they are."""
+    """Ignored files are there, as links or as copies, and the originals stay as they are."""
     assert furnish(worktree_repo, link=["node_modules"], copy=[".env", "conf/local/"]) == []
     assert (where / "node_modules").is_symlink()
     assert (where / "node_modules/pad/index.js").read_text() == "pad\n"
@@ -39,8 +39,8 @@ def test_links_and_copies(worktree_repo: WorktreeRepo, where: Path) -> None:
     assert (worktree_repo.root / ".env").read_text() == "KEY=1\n"
 
 
-def test_furniture_is_no_work(worktree_repo: WorktreeRepo, where: Path) -> None:
-    """What was linked or copied is not collected, not even where git does not ignore it or a worker committed it."""
+def test_setup_files_are_no_work(worktree_repo: WorktreeRepo, where: Path) -> None:
+    """Links and copies are not collected, not even if git does not ignore them or a worker committed them."""
     worktree_repo.write("plain.txt", "not ignored, not committed\n")
     furnish(worktree_repo, link=["node_modules"], copy=[".env", "plain.txt"])
     worktree_repo.git("add", "--force", "--all", cwd=where)
@@ -51,8 +51,8 @@ def test_furniture_is_no_work(worktree_repo: WorktreeRepo, where: Path) -> None:
     assert (where / "node_modules").is_symlink()
 
 
-def test_furniture_does_not_keep_a_worktree(worktree_repo: WorktreeRepo, where: Path) -> None:
-    """A furnished worktree is removed, and what its links led to stays."""
+def test_setup_files_do_not_keep_a_worktree(worktree_repo: WorktreeRepo, where: Path) -> None:
+    """A prepared worktree is removed, and the targets of its links stay."""
     worktree_repo.write("plain.txt", "not ignored\n")
     furnish(worktree_repo, link=["node_modules"], copy=["conf/local", "plain.txt"])
     assert worktree_repo.worktrees.remove("010") is None
@@ -61,8 +61,8 @@ def test_furniture_does_not_keep_a_worktree(worktree_repo: WorktreeRepo, where: 
     assert (worktree_repo.root / "plain.txt").exists()
 
 
-def test_furnishing_again(worktree_repo: WorktreeRepo, where: Path) -> None:
-    """A second furnishing changes nothing, and leaves what a worker installed itself."""
+def test_a_second_preparation_changes_nothing(worktree_repo: WorktreeRepo, where: Path) -> None:
+    """It also leaves what a worker installed."""
     furnish(worktree_repo, link=["node_modules"])
     (where / "node_modules").unlink()
     worktree_repo.write("node_modules/own.js", where=where)
@@ -73,7 +73,7 @@ def test_furnishing_again(worktree_repo: WorktreeRepo, where: Path) -> None:
 
 
 def test_a_torn_copy_is_made_again(worktree_repo: WorktreeRepo, where: Path) -> None:
-    """What a killed copy left beside the worktree is replaced, and a copy appears only when it is whole."""
+    """A partial copy of a killed call is replaced, and a copy appears only when it is complete."""
     aside = Path(f"{where}.copy")
     (aside / "half").mkdir(parents=True)
     worktree_repo.write("half/torn.txt", where=aside)
@@ -83,7 +83,7 @@ def test_a_torn_copy_is_made_again(worktree_repo: WorktreeRepo, where: Path) -> 
 
 
 def test_commands_run_once(worktree_repo: WorktreeRepo, where: Path) -> None:
-    """Setup commands are to be run until they are marked as done, and again if they change or the worktree is lost."""
+    """Setup commands run until they are marked as done, and again if they change or the worktree is lost."""
     settings = {"link": ["node_modules"], "setup": [["npm", "ci"], ["make", "-s"]]}
     for _ in range(2):  # one that failed is tried again the next time
         assert furnish(worktree_repo, **settings) == [["npm", "ci"], ["make", "-s"]]
@@ -124,8 +124,8 @@ BAD = [
 
 @pytest.mark.parametrize("kind", ["link", "copy"])
 @few_of("path", BAD, 6, ids=repr)
-def test_paths_that_lead_outside(worktree_repo: WorktreeRepo, where: Path, kind: str, path: object) -> None:
-    """A path that leads out of the home, to what is ours or to what is committed is refused before anything is made."""
+def test_paths_that_lead_outside_are_refused(worktree_repo: WorktreeRepo, where: Path, kind: str, path: object) -> None:
+    """A path out of the home checkout, to sow's files or to committed ones is refused before anything is made."""
     outside = worktree_repo.root.parent / "outside"
     outside.mkdir()
     worktree_repo.write("inner.txt", where=outside)
@@ -138,7 +138,7 @@ def test_paths_that_lead_outside(worktree_repo: WorktreeRepo, where: Path, kind:
     assert os.listdir(outside) == ["inner.txt"]
 
 
-def test_a_worktree_that_leads_outside(worktree_repo: WorktreeRepo, where: Path) -> None:
+def test_a_link_in_the_worktree_is_not_written_through(worktree_repo: WorktreeRepo, where: Path) -> None:
     """A link that a worker put on the way is not written through."""
     outside = worktree_repo.root.parent / "outside"
     outside.mkdir()

@@ -18,7 +18,7 @@ from sow.system.process.generator_steps import run_to_end
 
 @pytest.fixture
 def slot(worktree_repo: WorktreeRepo) -> Slot:
-    """A slot that is held and shows the head."""
+    """A held slot that shows the head."""
     worktree_repo.write("bin/run.sh", "#!/bin/sh\n").chmod(0o755)
     (worktree_repo.root / "link").symlink_to("src/a.txt")
     worktree_repo.commit("more kinds of files")
@@ -28,14 +28,14 @@ def slot(worktree_repo: WorktreeRepo) -> Slot:
 
 
 def taken(worktree_repo: WorktreeRepo) -> Slot:
-    """The first slot, as a new process would take it."""
+    """Returns the first slot, taken as by a new process."""
     result = run_to_end(Slots(Repository(home_at(worktree_repo.root)), 1).acquire())
     assert result is not None
     return result
 
 
 def picture(folder: Path) -> dict[str, tuple[str, bool]]:
-    """Every file below a folder, with its content and whether it is executable; empty folders too."""
+    """Returns every file below a folder, with content and mode, and every empty folder."""
     result = {}
     for place, folders, names in os.walk(folder):
         for name in [*names, *(folder for folder in folders if (Path(place) / folder).is_symlink())]:
@@ -49,7 +49,7 @@ def picture(folder: Path) -> dict[str, tuple[str, bool]]:
 
 
 def plain(worktree_repo: WorktreeRepo, commit: str) -> dict[str, tuple[str, bool]]:
-    """What git itself checks out for a commit, without the state of the run."""
+    """Returns git's own checkout of a commit, without the state of the run."""
     folder = worktree_repo.root.parent / f"plain-{commit[:8]}"
     if not folder.exists():
         worktree_repo.git("worktree", "add", "-q", "--detach", str(folder), commit)
@@ -92,7 +92,7 @@ MISCHIEF = {
 @few_of("script", MISCHIEF.values(), 6, ids=MISCHIEF)
 @pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
 def test_a_slot_is_clean_after_anything(worktree_repo: WorktreeRepo, slot: Slot, script: str, anew: bool) -> None:
-    """Whatever a command did in a slot, it shows a commit exactly as git would check it out, and looks clean to git."""
+    """Whatever a command did in a slot, it then shows a commit exactly as git checks it out, with a clean status."""
     subprocess.run(
         ["sh", "-c", script], cwd=slot.path, env=worktree_repo.repo.environment, check=True, capture_output=True
     )
@@ -107,8 +107,8 @@ def test_a_slot_is_clean_after_anything(worktree_repo: WorktreeRepo, slot: Slot,
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
-def test_size_and_time_are_not_believed(worktree_repo: WorktreeRepo, slot: Slot, anew: bool) -> None:
-    """A file with another content, and the same size and modification time, is restored."""
+def test_size_and_time_are_not_trusted(worktree_repo: WorktreeRepo, slot: Slot, anew: bool) -> None:
+    """A changed file with the same size and modification time is restored."""
     time.sleep(1.1)
     slot.restore()  # makes the index a second younger than the files: otherwise git reads them anyway
     same_size_and_time(Path(slot.path, "src/b.txt"), "c\n")
@@ -120,7 +120,7 @@ def test_size_and_time_are_not_believed(worktree_repo: WorktreeRepo, slot: Slot,
 
 
 def test_unchanged_files_are_not_written_again(worktree_repo: WorktreeRepo, slot: Slot) -> None:
-    """A reuse, by the same process or another one, leaves files alone that are right."""
+    """A reuse, by the same process or another one, does not write unchanged files."""
     before = Path(slot.path, "src/a.txt").stat()
     worktree_repo.write("src/b.txt", "new\n")
     slot.checkout(worktree_repo.commit())
@@ -132,8 +132,8 @@ def test_unchanged_files_are_not_written_again(worktree_repo: WorktreeRepo, slot
     assert Path(slot.path, "src/a.txt").stat().st_ctime_ns == before.st_ctime_ns
 
 
-def test_another_commit_is_shown_whole(worktree_repo: WorktreeRepo, slot: Slot) -> None:
-    """Files and folders that another commit has or lacks come and go, names with odd letters included."""
+def test_another_commit_is_shown_completely(worktree_repo: WorktreeRepo, slot: Slot) -> None:
+    """Files and folders that differ between commits are added and removed, also with odd names."""
     first = worktree_repo.head()
     worktree_repo.git("rm", "-rq", "bin", "src/b.txt")
     worktree_repo.write("new/deep/file one.txt", "1\n")
@@ -146,8 +146,8 @@ def test_another_commit_is_shown_whole(worktree_repo: WorktreeRepo, slot: Slot) 
         assert picture(Path(slot.path)) == plain(worktree_repo, commit)
 
 
-def test_restore_keeps_what_a_command_built(worktree_repo: WorktreeRepo, slot: Slot) -> None:
-    """Between two commands tracked files come back, and untracked ones stay."""
+def test_restore_keeps_built_files(worktree_repo: WorktreeRepo, slot: Slot) -> None:
+    """Between two commands tracked files are restored, and untracked ones stay."""
     same_size_and_time(Path(slot.path, "src/b.txt"), "c\n")
     Path(slot.path, "src/a.txt").unlink()
     Path(slot.path, "built.log").write_text("x")
@@ -158,7 +158,7 @@ def test_restore_keeps_what_a_command_built(worktree_repo: WorktreeRepo, slot: S
 
 
 def test_spared_paths_stay(worktree_repo: WorktreeRepo, slot: Slot) -> None:
-    """Of what is not committed only the spared paths stay, also below a folder that is not committed."""
+    """Of uncommitted files only the spared paths stay, also below a folder that is not committed."""
     for path in ("node_modules/a/b.js", "web/node_modules/c.js", "web/other.js", "src/a.egg-info/x"):
         worktree_repo.write(path, where=Path(slot.path))
     slot.checkout(worktree_repo.head(), spare=["node_modules", "web/node_modules", "src/a.egg-info"])
@@ -167,14 +167,14 @@ def test_spared_paths_stay(worktree_repo: WorktreeRepo, slot: Slot) -> None:
 
 
 def test_changed_attributes_count(worktree_repo: WorktreeRepo, slot: Slot) -> None:
-    """A file whose object stays and whose line endings become others by an attribute file is written again."""
+    """A file whose object stays but whose line endings change by an attribute file is written again."""
     worktree_repo.write(".gitattributes", "*.txt text eol=crlf\n")
     slot.checkout(worktree_repo.commit())
     assert Path(slot.path, "src/b.txt").read_bytes() == b"b\r\n"
 
 
-def test_the_state_of_the_run_is_not_shown(worktree_repo: WorktreeRepo, slot: Slot) -> None:
-    """Committed state files are no work: a slot does not have them, and looks clean to git."""
+def test_state_files_are_not_shown(worktree_repo: WorktreeRepo, slot: Slot) -> None:
+    """Committed state files are not in a slot, and its status is clean."""
     for number in range(2):
         worktree_repo.write(".sow/project/note.txt", f"{number}\n")
         slot.checkout(worktree_repo.commit())
@@ -183,7 +183,7 @@ def test_the_state_of_the_run_is_not_shown(worktree_repo: WorktreeRepo, slot: Sl
 
 
 def test_a_submodule_is_an_empty_folder(worktree_repo: WorktreeRepo, slot: Slot) -> None:
-    """The place of a submodule is emptied before a list."""
+    """The folder of a submodule is emptied before a list."""
     worktree_repo.git("update-index", "--add", "--cacheinfo", f"160000,{worktree_repo.head()},inner")
     worktree_repo.git("commit", "-qm", "a submodule")
     for _ in range(2):
@@ -193,7 +193,7 @@ def test_a_submodule_is_an_empty_folder(worktree_repo: WorktreeRepo, slot: Slot)
 
 
 def test_a_slot_is_removed_unless_it_is_held(worktree_repo: WorktreeRepo, slot: Slot) -> None:
-    """A free slot goes with git's record of it; one that is in use stays."""
+    """A free slot is removed with git's record of it; one in use stays."""
     repository = Repository(worktree_repo.home)
     assert remove_free(repository) == ([], ["slot-1"])
     slot.release()
@@ -204,8 +204,8 @@ def test_a_slot_is_removed_unless_it_is_held(worktree_repo: WorktreeRepo, slot: 
     assert "slot-1" not in worktree_repo.git("worktree", "list")
 
 
-def test_those_who_wait_are_served_in_order(worktree_repo: WorktreeRepo) -> None:
-    """With one slot, lists get it in the order in which they asked; one that gives up is passed over."""
+def test_waiting_lists_are_served_in_order(worktree_repo: WorktreeRepo) -> None:
+    """With one slot, lists get it in the order of their requests; one that stops waiting is skipped."""
     slots = Slots(Repository(worktree_repo.home), 1)
     first = run_to_end(slots.acquire())
     assert first is not None

@@ -1,4 +1,4 @@
-"""No result of a run depends on the user's git settings. (F48)"""
+"""No result of a run depends on the user's git settings (F48)."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ PAIRS = [
 
 
 def configure(repo: Repo) -> None:
-    """Write all odd settings into the user's own file."""
+    """Writes all odd settings into the user's own file."""
     for key, value in PAIRS:
         repo.git("config", "--global", key, value)
 
 
 def test_a_run_with_odd_settings(plan_repo: PlanRepo) -> None:
-    """Two tasks are merged once each, and the reviewer sees the usual patch, whatever the settings are."""
+    """Two tasks are merged once each, and the reviewer sees the usual patch, with any settings."""
     repo = plan_repo.repo
     (repo.root / "shared.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
     repo.git("add", "shared.txt")
@@ -71,7 +71,7 @@ def test_a_run_with_odd_settings(plan_repo: PlanRepo) -> None:
 
 
 def test_parsed_output_is_the_same(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every call whose output we parse prints the same with odd settings as with none; nothing is sealed here."""
+    """Every parsed git output is the same with odd settings as with none."""
     root = bare_repo.root
     for name, value in bare_repo.environment.items():
         monkeypatch.setenv(name, value)

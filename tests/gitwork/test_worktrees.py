@@ -1,4 +1,4 @@
-"""The worktree of a task: created, found again in any state, and removed only when nothing is lost."""
+"""The worktree of a task: made, found again in any state, and removed only if nothing is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reason(worktree_repo: WorktreeRepo, task: str = "010") -> str:
     return refused.reason if refused else ""
 
 
-def test_a_worktree_has_the_files_and_not_the_state(worktree_repo: WorktreeRepo) -> None:
+def test_a_worktree_has_no_state_files(worktree_repo: WorktreeRepo) -> None:
     """A new worktree is clean, is on its branch at the base, and has every file but those of the state."""
     before = worktree_repo.user_side()
     where = worktree_repo.prepare()
@@ -46,7 +46,7 @@ def test_a_worktree_has_the_files_and_not_the_state(worktree_repo: WorktreeRepo)
     assert worktree_repo.user_side() == before
 
 
-def test_a_worktree_without_orchestration(worktree_repo: WorktreeRepo) -> None:
+def test_a_worktree_has_no_workflow_folders(worktree_repo: WorktreeRepo) -> None:
     """A worktree leaves out the agent folders of a workflow, and its status is still clean."""
     worktree_repo.write("orchestration/shared_status.json", "{}\n")
     worktree_repo.commit()
@@ -55,8 +55,8 @@ def test_a_worktree_without_orchestration(worktree_repo: WorktreeRepo) -> None:
     assert worktree_repo.git("status", "--porcelain", cwd=where) == ""
 
 
-def test_a_worktree_is_taken_as_it_is(worktree_repo: WorktreeRepo) -> None:
-    """A second call changes nothing of what a worker has done there."""
+def test_an_existing_worktree_is_not_changed(worktree_repo: WorktreeRepo) -> None:
+    """A second call changes nothing of a worker's changes."""
     where = worktree_repo.prepare()
     worktree_repo.write("new.txt", where=where)
     worktree_repo.write("src/a.txt", "changed\n", where=where)
@@ -68,7 +68,7 @@ def test_a_worktree_is_taken_as_it_is(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_worktree_of_an_earlier_run(worktree_repo: WorktreeRepo) -> None:
-    """A later run takes the worktree with its work, on a branch of its own; the earlier branch stays."""
+    """A later run uses the worktree with its work, on a branch of its own; the earlier branch stays."""
     where = worktree_repo.prepare()
     worktree_repo.write("new.txt", where=where)
     done = worktree_repo.commit(where=where)
@@ -83,7 +83,7 @@ def test_a_worktree_of_an_earlier_run(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_fresh_start(worktree_repo: WorktreeRepo) -> None:
-    """A fresh start gives the base's files alone, and what lay there, committed or not, stays reachable."""
+    """A fresh start has only the base's files, and earlier work, committed or not, stays reachable."""
     where = worktree_repo.prepare()
     worktree_repo.write("committed.txt", where=where)
     done = worktree_repo.commit(where=where)
@@ -157,8 +157,8 @@ DAMAGE = [
 
 
 @few_of("damage", DAMAGE, 4, ids=lambda act: act.__name__)
-def test_a_damaged_worktree_is_whole_again(worktree_repo: WorktreeRepo, damage: object) -> None:
-    """Whatever was removed or damaged, the worktree stands again at its path, on its branch, with its commits."""
+def test_a_damaged_worktree_is_repaired(worktree_repo: WorktreeRepo, damage: object) -> None:
+    """After any damage the worktree is at its path, on its branch, with its commits."""
     where = worktree_repo.prepare()
     worktree_repo.write("new.txt", where=where)
     done = worktree_repo.commit(where=where)
@@ -178,7 +178,7 @@ def test_a_damaged_worktree_is_whole_again(worktree_repo: WorktreeRepo, damage: 
 
 
 def test_a_moved_repository(worktree_repo: WorktreeRepo) -> None:
-    """After the whole repository was moved, the worktree is tied to it again, with its work."""
+    """After the whole repository was moved, the worktree is linked to it again, with its work."""
     where = worktree_repo.prepare()
     worktree_repo.write("new.txt", where=where)
     target = worktree_repo.root.parent / "moved here"
@@ -191,7 +191,7 @@ def test_a_moved_repository(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_half_made_worktree_is_filled(worktree_repo: WorktreeRepo) -> None:
-    """A worktree that git had made and nobody had filled is filled, and not taken for one whose files were deleted."""
+    """A worktree that git made and sow did not fill is filled, and not read as one with deleted files."""
     worktree_repo.git("branch", OURS)
     where = worktree_repo.root / ".sow/local/worktrees/010"
     worktree_repo.git("worktree", "add", "-q", "--no-checkout", str(where), OURS)
@@ -202,7 +202,7 @@ def test_a_half_made_worktree_is_filled(worktree_repo: WorktreeRepo) -> None:
     assert worktree_repo.collect().paths == []
 
 
-def test_a_branch_that_is_there_is_used(worktree_repo: WorktreeRepo) -> None:
+def test_an_existing_branch_is_used(worktree_repo: WorktreeRepo) -> None:
     """A branch of the task without a worktree keeps its commits, and the worktree is made from it."""
     where = worktree_repo.prepare()
     worktree_repo.write("new.txt", where=where)
@@ -214,7 +214,7 @@ def test_a_branch_that_is_there_is_used(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_branch_that_the_user_has_checked_out(worktree_repo: WorktreeRepo) -> None:
-    """A branch that the user has checked out elsewhere is not taken from under that checkout."""
+    """A branch that the user has checked out elsewhere is left in that checkout."""
     worktree_repo.git("branch", OURS)
     worktree_repo.git("worktree", "add", "-q", str(worktree_repo.root.parent / "peek"), OURS)
     with pytest.raises(EnvironmentProblem, match="peek") as error:
@@ -223,7 +223,7 @@ def test_a_branch_that_the_user_has_checked_out(worktree_repo: WorktreeRepo) -> 
 
 
 def test_a_link_in_place_of_the_worktree(worktree_repo: WorktreeRepo, tmp_path: Path) -> None:
-    """A link where the worktree should be is refused: nothing is written to where it leads."""
+    """A link in place of the worktree is refused: nothing is written behind it."""
     target = tmp_path / "elsewhere"
     target.mkdir()
     folder = worktree_repo.root / ".sow/local/worktrees"
@@ -257,22 +257,22 @@ def test_an_unknown_base(worktree_repo: WorktreeRepo) -> None:
 
 
 @pytest.mark.parametrize("task", ["", "..", "10", "010/x", "-x", "010-review", "a10"])
-def test_only_ids_become_names(worktree_repo: WorktreeRepo, task: str) -> None:
-    """What is no task id never becomes part of a path or a branch."""
+def test_only_task_ids_become_names(worktree_repo: WorktreeRepo, task: str) -> None:
+    """An invalid task id never becomes part of a path or a branch."""
     with pytest.raises(SowError, match="not a task id"):
         worktree_repo.prepare(task)
 
 
 @pytest.mark.parametrize("run", ["", "..", "a/b", "-x", "x--y", "a b", "x" * 65, "r\n"])
 def test_only_run_ids_become_names(worktree_repo: WorktreeRepo, run: str) -> None:
-    """What is no id of a run never becomes part of a path or a branch."""
+    """An invalid run id never becomes part of a path or a branch."""
     with pytest.raises(SowError, match="not the id of a run"):
         Worktrees(Repository(worktree_repo.home), run)
 
 
 @pytest.mark.full
-def test_two_runs_at_once(worktree_repo: WorktreeRepo) -> None:
-    """Two homes of one repository have worktrees of the same task side by side, each with its own work."""
+def test_two_parallel_runs(worktree_repo: WorktreeRepo) -> None:
+    """Two homes of one repository have separate worktrees of the same task."""
     second = worktree_repo.root.parent / "second"
     worktree_repo.git("worktree", "add", "-q", "-b", "feat/second", str(second))
     other = WorktreeRepo(Repo(second, worktree_repo.repo.environment), LATER)
@@ -287,7 +287,7 @@ def test_two_runs_at_once(worktree_repo: WorktreeRepo) -> None:
 
 @pytest.mark.full
 def test_submodules(worktree_repo: WorktreeRepo) -> None:
-    """A repository with a submodule has clean worktrees, its entry is kept, and they can be removed."""
+    """A repository with a submodule has clean worktrees with its entry, and they can be removed."""
     other = worktree_repo.root.parent / "library"
     other.mkdir()
     worktree_repo.git("init", "-q", "-b", "main", cwd=other)
@@ -326,8 +326,8 @@ def test_a_submodule_that_the_worker_filled(worktree_repo: WorktreeRepo) -> None
     assert (where / "lib/other/more.txt").exists()
 
 
-def test_a_large_repository_setting(worktree_repo: WorktreeRepo) -> None:
-    """Settings of the user's for checkouts and indexes change nothing of what a worktree has."""
+def test_settings_for_large_repositories(worktree_repo: WorktreeRepo) -> None:
+    """Settings of the user for checkouts and indexes do not change a worktree's files."""
     for name in ("core.splitIndex", "core.untrackedCache", "index.sparse", "core.sparseCheckout", "core.fsmonitor"):
         worktree_repo.git("config", name, "true")
     (worktree_repo.root / ".git/info/sparse-checkout").write_text("/README.md\n")
@@ -341,7 +341,7 @@ def test_a_large_repository_setting(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_line_endings(worktree_repo: WorktreeRepo) -> None:
-    """With core.autocrlf a worktree has the user's line endings, is clean, and what is collected has git's."""
+    """With core.autocrlf a worktree has the user's line endings and is clean, and collected files have git's."""
     worktree_repo.git("config", "core.autocrlf", "true")
     worktree_repo.git("config", "core.safecrlf", "true")
     where = worktree_repo.prepare()
@@ -361,7 +361,7 @@ def with_filter(worktree_repo: WorktreeRepo, *, required: str) -> None:
 
 
 def test_a_filter_that_is_missing(worktree_repo: WorktreeRepo) -> None:
-    """A filter that the repository requires and the machine has not is a problem of the environment, told by name."""
+    """A required filter that the machine lacks is a problem of the environment, reported by name."""
     worktree_repo.write(".gitattributes", "*.bin filter=big\n")
     worktree_repo.write("data.bin", "version 1\n")
     worktree_repo.commit()
@@ -376,7 +376,7 @@ def test_a_filter_that_is_missing(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_filter_that_goes_missing(worktree_repo: WorktreeRepo) -> None:
-    """Where a required filter has stopped working, files are collected without it, and that is reported."""
+    """If a required filter stopped working, files are collected without it, with a remark."""
     worktree_repo.write(".gitattributes", "*.bin filter=big\n")
     worktree_repo.commit()
     where = worktree_repo.prepare()
@@ -402,15 +402,15 @@ def test_a_huge_file(worktree_repo: WorktreeRepo) -> None:
     assert "huge.txt" in text
 
 
-def test_removal_keeps_what_is_not_committed(worktree_repo: WorktreeRepo) -> None:
-    """A worktree with loose work is not removed, and the refusal names a file."""
+def test_removal_keeps_uncommitted_work(worktree_repo: WorktreeRepo) -> None:
+    """A worktree with uncommitted work is not removed, and the refusal names a file."""
     where = worktree_repo.prepare()
     worktree_repo.write("loose.txt", where=where)
     assert "loose.txt" in reason(worktree_repo)
     assert (where / "loose.txt").exists()
 
 
-def test_removal_keeps_what_is_not_pinned(worktree_repo: WorktreeRepo) -> None:
+def test_removal_keeps_unpinned_commits(worktree_repo: WorktreeRepo) -> None:
     """A worktree whose commits only its own branch holds is not removed."""
     where = worktree_repo.prepare()
     worktree_repo.write("new.txt", where=where)
@@ -423,7 +423,7 @@ def test_removal_keeps_what_is_not_pinned(worktree_repo: WorktreeRepo) -> None:
     assert worktree_repo.is_kept(done)
 
 
-def test_removal_keeps_a_place_where_somebody_works(worktree_repo: WorktreeRepo) -> None:
+def test_removal_keeps_a_worktree_in_use(worktree_repo: WorktreeRepo) -> None:
     """A worktree in which a process works is not removed, and the refusal names the process."""
     where = worktree_repo.prepare()
     process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], cwd=where, stdin=subprocess.PIPE)
@@ -442,8 +442,8 @@ def test_removal_keeps_a_locked_worktree(worktree_repo: WorktreeRepo) -> None:
     assert where.exists()
 
 
-def test_removal_takes_ignored_files_along(worktree_repo: WorktreeRepo) -> None:
-    """Ignored files do not keep a worktree, and nothing of it is left in git but its branch."""
+def test_removal_deletes_ignored_files(worktree_repo: WorktreeRepo) -> None:
+    """Ignored files do not keep a worktree, and git keeps only its branch."""
     where = worktree_repo.prepare()
     worktree_repo.write("out.log", where=where)
     assert reason(worktree_repo) == ""
@@ -452,8 +452,8 @@ def test_removal_takes_ignored_files_along(worktree_repo: WorktreeRepo) -> None:
     assert reason(worktree_repo) == ""
 
 
-def test_removal_of_a_folder_that_is_gone(worktree_repo: WorktreeRepo) -> None:
-    """A worktree whose folder was removed by hand is forgotten when its work is pinned, and it alone."""
+def test_removal_of_a_missing_folder(worktree_repo: WorktreeRepo) -> None:
+    """The record of a worktree whose folder was removed by hand is removed once its work is pinned."""
     where = worktree_repo.prepare()
     other = worktree_repo.prepare("020")
     worktree_repo.write("new.txt", where=where)
@@ -465,7 +465,7 @@ def test_removal_of_a_folder_that_is_gone(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_live_git_keeps_its_lock(worktree_repo: WorktreeRepo) -> None:
-    """The lock of a git that works in the worktree stays, and that of a dead one is removed."""
+    """The lock of a git process in the worktree stays, and that of a dead one is removed."""
     where = worktree_repo.prepare()
     lock = worktree_repo.root / ".git/worktrees/010/index.lock"
     lock.touch()
@@ -481,7 +481,7 @@ def test_a_live_git_keeps_its_lock(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_stale_lock_of_a_ref(worktree_repo: WorktreeRepo) -> None:
-    """The lock that a killed git left on a ref of ours does not stop the next one."""
+    """The lock that a killed git left on a ref of sow does not stop the next one."""
     worktree_repo.prepare()
     lock = worktree_repo.root / f".git/refs/sow/keep/{RUN}/010/1.lock"
     lock.parent.mkdir(parents=True)
@@ -490,8 +490,8 @@ def test_a_stale_lock_of_a_ref(worktree_repo: WorktreeRepo) -> None:
     assert worktree_repo.pins()["010/1"]
 
 
-def test_a_git_that_outlives_its_sow_is_waited_for(worktree_repo: WorktreeRepo, tmp_path: Path) -> None:
-    """When sow is killed in the middle of a git call, the next one waits until that git has ended."""
+def test_a_git_that_outlives_sow_is_waited_for(worktree_repo: WorktreeRepo, tmp_path: Path) -> None:
+    """If sow is killed during a git call, the next call waits until that git has ended."""
     worktree_repo.write(".gitattributes", "*.slow filter=slow\n")
     worktree_repo.write("x.slow", "slow\n")
     worktree_repo.commit()
@@ -527,8 +527,8 @@ def test_a_git_that_outlives_its_sow_is_waited_for(worktree_repo: WorktreeRepo, 
     assert (where / "x.slow").read_text() == "slow\n"
 
 
-def test_our_refs_only(worktree_repo: WorktreeRepo) -> None:
-    """No ref of the user's can be moved through the door by which ours are."""
+def test_only_refs_of_sow_move(worktree_repo: WorktreeRepo) -> None:
+    """The function that moves refs of sow refuses every ref of the user."""
     with pytest.raises(AssertionError):
         worktree_repo.worktrees.repository.set_ref(f"refs/heads/{BRANCH}", worktree_repo.head(), why="no")
     with pytest.raises(AssertionError):
@@ -536,7 +536,7 @@ def test_our_refs_only(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_ref_that_cannot_be_moved(worktree_repo: WorktreeRepo) -> None:
-    """A ref whose old value is another than expected is not moved, and the error says which."""
+    """A ref whose old value differs from the expected one is not moved, and the error names it."""
     with pytest.raises(SystemFailure, match="cannot move refs/sow/keep/x"):
         worktree_repo.worktrees.repository.set_ref(
             "refs/sow/keep/x", worktree_repo.head(), worktree_repo.head(), why="no"

@@ -36,7 +36,7 @@ def pull(repo: Repo, other: Repo) -> bool:
 
 
 def test_the_logs_of_two_people_merge(two_clones):
-    """Both clones add to the log and to the memories; git pull needs nobody, and every entry is there (B4)."""
+    """Both clones add to the log and to the memories; git pull merges them, and every entry is there (B4)."""
     mine, theirs = two_clones
     mine.ok("log", "--action", "mine", "from me")
     mine.ok("project", "remember", "Use UTC")
@@ -53,7 +53,7 @@ def test_the_logs_of_two_people_merge(two_clones):
     mine.ok("validate", ".sow/project/log.md")
 
 
-def test_an_older_project_gets_the_file_from_sow_init(repo: Repo):
+def test_init_updates_the_attributes_of_an_older_project(repo: Repo):
     """Doctor names the missing file and the command, which adds it."""
     attributes = repo.project / ".gitattributes"
     before = attributes.read_text()
@@ -67,7 +67,7 @@ def test_an_older_project_gets_the_file_from_sow_init(repo: Repo):
 
 
 @pytest.mark.parametrize("name", ["log.md", "context/memories.md", "phases/implementation/tasks/010/log.md"])
-def test_doctor_finds_the_marks_of_a_conflict_in_a_log(task_repo: Repo, name: str):
+def test_doctor_finds_conflict_marks_in_a_log(task_repo: Repo, name: str):
     """A log with the marks of git is a problem, and `sow project resolve` keeps both sides (B4)."""
     path = task_repo.project / name
     path.parent.mkdir(exist_ok=True)
@@ -80,7 +80,7 @@ def test_doctor_finds_the_marks_of_a_conflict_in_a_log(task_repo: Repo, name: st
     assert path.read_text() == "a\nb\n"
 
 
-def test_validate_finds_the_marks_of_a_conflict_in_a_log(task_repo: Repo):
+def test_validate_finds_conflict_marks_in_a_log(task_repo: Repo):
     """A log with the marks of git is not valid (B4)."""
     path = task_repo.project / "log.md"
     path.write_text(path.read_text() + "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n")
@@ -89,8 +89,8 @@ def test_validate_finds_the_marks_of_a_conflict_in_a_log(task_repo: Repo):
     assert "git left a merge conflict here" in result.err
 
 
-def test_a_logged_conflict_is_no_conflict(task_repo: Repo):
-    """A text with such marks is escaped in the log and in the memories, and reads back as it was."""
+def test_conflict_marks_in_a_text_are_escaped(task_repo: Repo):
+    """A text with such marks is escaped in the log and in the memories, and reads back unchanged."""
     text = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x"
     task_repo.ok("log", text)
     task_repo.ok("project", "remember", text)
@@ -101,7 +101,7 @@ def test_a_logged_conflict_is_no_conflict(task_repo: Repo):
 
 @pytest.mark.parametrize(("side", "name"), [("ours", "Mine"), ("theirs", "Theirs")])
 def test_a_conflict_in_a_state_is_explained_and_resolved(two_clones, side: str, name: str):
-    """The error names the differing field and the command; after it, the state is valid, staged and newest (B4)."""
+    """The error has the differing field and the command; after it the state is valid and staged (B4)."""
     mine, theirs = two_clones
     mine.ok("task", "set", "--id", "010", "name", "Mine")
     theirs.ok("task", "set", "--id", "010", "name", "Theirs")
@@ -122,7 +122,7 @@ def test_a_conflict_in_a_state_is_explained_and_resolved(two_clones, side: str, 
     assert copies == [state]
 
 
-def test_a_conflict_in_the_projects_state_is_resolved_first(two_clones):
+def test_a_conflict_in_the_projects_state_is_resolved(two_clones):
     """Each side adds a phase and changes the same task; one command resolves all of it."""
     mine, theirs = two_clones
     for clone, phase in ((mine, "qa"), (theirs, "docs")):
@@ -140,8 +140,8 @@ def test_a_conflict_in_the_projects_state_is_resolved_first(two_clones):
 
 
 @pytest.mark.full
-def test_in_a_rebase_the_command_that_goes_on_is_gits(two_clones):
-    """The sides are git's: in a rebase, ours is the branch that is rebased onto."""
+def test_in_a_rebase_the_sides_are_gits(two_clones):
+    """In a rebase, ours is the branch that is rebased onto."""
     mine, theirs = two_clones
     for clone, name in ((mine, "Mine"), (theirs, "Theirs")):
         clone.ok("task", "set", "--id", "010", "name", name)
@@ -154,7 +154,7 @@ def test_in_a_rebase_the_command_that_goes_on_is_gits(two_clones):
     assert mine.ok("task", "show", "010", "--json").json["name"] == "Mine"
 
 
-def test_a_worker_resolves_nothing(task_repo: Repo):
+def test_a_worker_may_not_resolve_a_conflict(task_repo: Repo):
     """Which side counts is a decision of a person."""
     assert task_repo.sow("project", "resolve", "ours", SOW_TASK="010", SOW_AGENT="implementer").code == 2
 
@@ -192,7 +192,7 @@ def test_two_tasks_with_the_same_id_are_both_kept(two_clones, side: str, other: 
 
 
 def test_the_error_says_that_both_tasks_stay():
-    """States with different times of creation are two tasks, and the error says so (B4)."""
+    """States with different times of creation are two tasks (B4)."""
     sides = [f"task:\n  id: '040'\n  created_at: '2026-01-0{day}T00:00:00Z'\n" for day in (1, 2)]
     text = f"<<<<<<< HEAD\n{sides[0]}=======\n{sides[1]}>>>>>>> x\n"
     with pytest.raises(MergeConflict) as raised:
@@ -201,8 +201,8 @@ def test_the_error_says_that_both_tasks_stay():
 
 
 @pytest.mark.full
-def test_a_task_follows_the_new_id_of_the_one_it_waits_for(two_clones):
-    """A task that only one side has waits for that side's task, under the id that it gets (B4)."""
+def test_a_dependency_follows_the_new_id(two_clones):
+    """A task that only one side has depends on that side's task, under its new id (B4)."""
     mine, theirs = two_clones
     add_task(mine, "Mine")
     add_task(theirs, "Theirs")
@@ -217,8 +217,8 @@ def test_a_task_follows_the_new_id_of_the_one_it_waits_for(two_clones):
 
 
 @pytest.mark.parametrize(("side", "remains"), [("ours", "mine"), ("theirs", "")])
-def test_a_description_that_both_changed_is_resolved(two_clones, side: str, remains: str):
-    """A description keeps one side, also where the other side deleted the file (B4)."""
+def test_a_conflicting_description_is_resolved(two_clones, side: str, remains: str):
+    """A description keeps one side, also if the other side deleted the file (B4)."""
     mine, theirs = two_clones
     changed, deleted = (Path(TASK).parent.parent / task / "description.md" for task in ("010", "020"))
     (mine.root / changed).write_text("# One\n\nmine\n")

@@ -23,7 +23,7 @@ ODD = ("plain", ' two  spaces"quotes" ; # ', "back\\slash", "line\nend", "tab\t"
 
 @pytest.fixture
 def home(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A home whose user is the test's."""
+    """A home checkout whose user is the test's."""
     for name, value in bare_repo.environment.items():
         monkeypatch.setenv(name, value)
     return home_at(bare_repo.root)
@@ -54,8 +54,8 @@ def test_all_settings_are_copied(bare_repo: Repo, home: Home) -> None:
     assert "odd.later\n1" in listed(home)
 
 
-def test_lists_and_includes_outside_of_the_repository(bare_repo: Repo, home: Home) -> None:
-    """The user's own attributes, excludes and a missing include are copied or absent, and reported when they change."""
+def test_lists_and_includes_outside_the_repository(bare_repo: Repo, home: Home) -> None:
+    """The user's own attributes, excludes and a missing include are copied, and changes are reported."""
     user = Path(bare_repo.environment["HOME"], ".config/git")
     user.mkdir(parents=True)
     (user / "ignore").write_text("*.log\n")
@@ -77,8 +77,8 @@ def test_lists_and_includes_outside_of_the_repository(bare_repo: Repo, home: Hom
     git_watch.accept_changes(home)
 
 
-def test_a_broken_seal_is_no_seal(bare_repo: Repo, home: Home) -> None:
-    """A seal that a power loss cut off is made again."""
+def test_a_broken_seal_is_made_again(bare_repo: Repo, home: Home) -> None:
+    """A seal that a power loss cut off does not count."""
     seal = git_watch.seal_repository(home)
     sealed_git.ACTIVE.clear()
     (Path(seal.folder) / "seal.json").write_text('{"picture": ')
@@ -88,7 +88,7 @@ def test_a_broken_seal_is_no_seal(bare_repo: Repo, home: Home) -> None:
 
 
 def test_a_new_repository_at_the_same_path(bare_repo: Repo, home: Home) -> None:
-    """The seal that a killed run left does not count for another repository in its place."""
+    """The seal of a killed run does not count for another repository in its place."""
     git_watch.seal_repository(home)
     sealed_git.ACTIVE.clear()
     shutil.copytree(bare_repo.root / ".git", bare_repo.root / "other")
@@ -101,7 +101,9 @@ def test_a_new_repository_at_the_same_path(bare_repo: Repo, home: Home) -> None:
         assert "odd.value\n1" in listed(home)
 
 
-def test_without_a_folder_of_the_user(bare_repo: Repo, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_user_folder_the_seal_is_in_the_git_folder(
+    bare_repo: Repo, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the user's folder cannot be written, the seal is in the git folder."""
     (bare_repo.root / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(bare_repo.root / "file"))
@@ -113,7 +115,7 @@ def test_without_a_folder_of_the_user(bare_repo: Repo, home: Home, monkeypatch: 
 
 
 def test_everything_is_undone(bare_repo: Repo, home: Home) -> None:
-    """Settings, hooks, lists and replaced objects are again what they were; what was taken away is kept."""
+    """Settings, hooks, lists and replace refs are restored; removed parts are kept."""
     hooks = bare_repo.root / ".git/hooks"
     (hooks / "pre-push").write_text("mine\n")
     (hooks / "pre-push").chmod(0o755)
@@ -156,7 +158,7 @@ def _blob(repo: Repo) -> str:
 
 
 def test_a_broken_config_is_undone(bare_repo: Repo, home: Home) -> None:
-    """Settings that git cannot read do not stop our calls, are reported, and are restored as a file."""
+    """Settings that git cannot read do not stop sow's calls, are reported, and are restored as a file."""
     config = bare_repo.root / ".git/config"
     text = config.read_text()
     git_watch.seal_repository(home)
@@ -168,8 +170,8 @@ def test_a_broken_config_is_undone(bare_repo: Repo, home: Home) -> None:
     assert config.read_text() == text
 
 
-def test_a_partial_clone_fetches_what_is_missing(bare_repo: Repo, home: Home, tmp_path: Path) -> None:
-    """In the user's own partial clone missing objects are fetched; a promise that appears later is not believed."""
+def test_a_partial_clone_fetches_missing_objects(bare_repo: Repo, home: Home, tmp_path: Path) -> None:
+    """In the user's own partial clone missing objects are fetched; a promise that appears later does not count."""
     (bare_repo.root / "file.txt").write_text("content\n")
     bare_repo.git("add", "file.txt")
     bare_repo.git("commit", "-q", "-m", "file")
@@ -198,7 +200,7 @@ def sealed_folder(home: Home) -> Path:
 
 
 @pytest.mark.parametrize("ends_first", [0, 1])
-def test_worktrees_of_one_repository_share_a_seal_until_the_last_one_ends(
+def test_worktrees_share_a_seal_until_the_last_run_ends(
     bare_repo: Repo, home: Home, tmp_path: Path, ends_first: int
 ) -> None:
     """The end of a run leaves the seal that a run in another worktree of the repository uses."""
@@ -217,8 +219,8 @@ def test_worktrees_of_one_repository_share_a_seal_until_the_last_one_ends(
     assert not folder.exists()
 
 
-def test_the_seal_of_a_killed_run_is_removed_by_the_next_one(bare_repo: Repo, home: Home) -> None:
-    """A process that was killed holds nothing, so the next run uses its seal and removes it at the end."""
+def test_the_next_run_removes_the_seal_of_a_killed_one(bare_repo: Repo, home: Home) -> None:
+    """A killed process holds nothing, so the next run uses its seal and removes it at the end."""
     code = "import os, sys; from sow.store import git_watch; from support.worktree_repo import home_at\n"
     code += "from pathlib import Path; git_watch.sealed_repository(home_at(Path(sys.argv[1]))).__enter__()\n"
     code += "os.kill(os.getpid(), 9)"

@@ -20,7 +20,7 @@ ON_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn
 
 @pytest.fixture
 def old(bare_repo):
-    """The kept project of schema 0.9.0."""
+    """A project of schema 0.9.0."""
     return put(bare_repo, "0.9.0")
 
 
@@ -37,7 +37,7 @@ def rewrite(path, *changes: tuple[str, str]) -> None:
 
 
 def test_the_plan_names_every_file_and_writes_nothing(old):
-    """Each older file is a step with its version, its kind and its changes; planning touches nothing."""
+    """Each older file is a step with its version, its kind and its changes."""
     before = old.snapshot()
     home = home_of(old)
     steps = migration.plan(home)
@@ -53,7 +53,7 @@ def test_the_plan_names_every_file_and_writes_nothing(old):
 
 
 def test_a_renamed_field_keeps_its_place(old):
-    """The new name is where the old one stood, and the file counts one more revision."""
+    """The new name is in the old one's place, and the revision is incremented."""
     old.ok("migrate", "--yes")
     lines = old.state("020").splitlines()
     assert lines[:8] == [
@@ -68,8 +68,8 @@ def test_a_renamed_field_keeps_its_place(old):
     ]
 
 
-def test_a_field_that_is_there_already_is_kept(old):
-    """A default is added only where the field is missing; so is a rename where there is nothing to rename."""
+def test_an_existing_field_is_kept(old):
+    """A default is added only if the field is missing, and a missing field is not renamed."""
     path = old.task_folder("030") / "state.yaml"
     rewrite(path, ("  assignee: implementer\n", "  assigned_agent: implementer\n  priority: high\n"))
     step = migration.plan(home_of(old))[-1]
@@ -77,8 +77,8 @@ def test_a_field_that_is_there_already_is_kept(old):
     assert (step.data["task"]["assigned_agent"], step.data["task"]["priority"]) == ("implementer", "high")
 
 
-def test_one_old_task_in_a_current_project_is_migrated_alone(task_repo):
-    """A task that came from an old branch is brought up to date, and nothing else is touched."""
+def test_one_old_task_is_migrated_alone(task_repo):
+    """A task that came from an old branch is migrated, and nothing else changes."""
     task_repo.ok("task", "create", "--name", "Other")
     path = task_repo.task_folder("010") / "state.yaml"
     rewrite(path, ('"1.2.0"', '"0.9.0"'), ("assigned_agent", "assignee"), ("  priority: medium\n", ""))
@@ -103,7 +103,7 @@ def test_one_old_task_in_a_current_project_is_migrated_alone(task_repo):
     ],
 )
 def test_an_unknown_version_is_refused(old, version, message):
-    """A version that nobody released, or that came later, is no start for a migration."""
+    """An unreleased or newer version cannot be migrated."""
     rewrite(old.project / "state.yaml", ('"0.9.0"', version))
     before = old.snapshot()
     with pytest.raises(SowError) as refused:
@@ -124,8 +124,8 @@ def test_an_unknown_version_is_refused(old, version, message):
         ([("iteration: 3", "iteration: 3\n  iteration: 4")], "state.yaml:9: the key 'iteration' is here a second time"),
     ],
 )
-def test_a_broken_old_task_is_left_and_hurts_no_other(old, changes, message):
-    """A task that would not be valid afterwards is named with its place and left as it is; the others are migrated."""
+def test_a_broken_old_task_is_left_alone(old, changes, message):
+    """A task that would be invalid afterwards is named with its path and stays; the others are migrated."""
     path = old.task_folder("020") / "state.yaml"
     rewrite(path, *changes)
     before = path.read_bytes()
@@ -136,7 +136,7 @@ def test_a_broken_old_task_is_left_and_hurts_no_other(old, changes, message):
     assert list(old.ok("task", "list", "--json").json["broken"]) == ["020"]
 
 
-def test_there_is_nothing_to_migrate_without_a_project(bare_repo):
+def test_without_a_project_there_is_nothing_to_migrate(bare_repo):
     """Without a project the command says so."""
     bare_repo.ok("init")
     result = bare_repo.sow("migrate")
@@ -146,8 +146,8 @@ def test_there_is_nothing_to_migrate_without_a_project(bare_repo):
     )
 
 
-def test_what_changed_since_the_question_is_not_overwritten(old):
-    """While a person reads the plan, somebody else migrates and works on: the first answer changes nothing any more."""
+def test_changes_since_the_question_are_not_overwritten(old):
+    """If another process migrates while a person reads the plan, the first answer changes nothing."""
     home = home_of(old)
     steps = migration.plan(home)
     old.ok("migrate", "--yes")
@@ -159,7 +159,7 @@ def test_what_changed_since_the_question_is_not_overwritten(old):
 
 
 def test_the_last_good_copies_are_migrated_too(old):
-    """A state file that breaks after the migration comes back as the migration wrote it."""
+    """A state file that breaks after the migration is restored in the new version."""
     old.ok("migrate", "--yes")
     (old.task_folder("020") / "state.yaml").write_text("task: [\n")
     result = old.ok("task", "set", "--id", "020", "status", "needs_review")
@@ -167,8 +167,8 @@ def test_the_last_good_copies_are_migrated_too(old):
     assert (old.task("020")["status"], old.task("020")["priority"]) == ("needs_review", "medium")
 
 
-def test_a_project_that_somebody_runs_is_not_migrated(old):
-    """While another process has the project, the migration waits, naming it, and changes nothing."""
+def test_a_project_in_use_is_not_migrated(old):
+    """While another process has the project, the migration is refused with its name, and changes nothing."""
     before = old.snapshot()
     with hold_claim(old) as pid:
         result = old.sow("migrate", "--yes")
@@ -179,7 +179,7 @@ def test_a_project_that_somebody_runs_is_not_migrated(old):
 
 
 def test_without_a_backup_nothing_is_migrated(old):
-    """Where the copy cannot be made, no file is changed."""
+    """If the copy cannot be made, no file is changed."""
     home = home_of(old)
     steps = migration.plan(home)
     home.folder("local")
@@ -208,8 +208,8 @@ def test_a_worker_may_not_migrate(old):
         (b"\x04", 4, "nothing was migrated"),
     ],
 )
-def test_on_a_terminal_it_asks(old, typed, code, last):
-    """On a terminal the changes are shown and asked about; only a yes changes anything."""
+def test_migrate_asks_on_a_terminal(old, typed, code, last):
+    """The changes are shown, and only a yes makes them."""
     before = old.snapshot()
     result = subprocess.run(
         [sys.executable, "-c", ON_TERMINAL, SOW, "migrate"],

@@ -24,7 +24,7 @@ HOOKS = (
 
 
 def theirs(repo: Repo) -> dict[str, object]:
-    """Everything of the user: files, index, what is staged and what is not."""
+    """Returns everything of the user: files, index, what is staged and what is not."""
     files = (path for path in repo.root.rglob("*") if path.is_file() and not {".git", ".sow"} & set(path.parts))
     return {
         "files": {str(path.relative_to(repo.root)): path.read_bytes() for path in files},
@@ -37,12 +37,12 @@ def theirs(repo: Repo) -> dict[str, object]:
 
 
 def committed(repo: Repo) -> list[str]:
-    """The paths in the last commit."""
+    """Returns the paths in the last commit."""
     return repo.git("show", "--name-only", "--format=", "HEAD").split()
 
 
 def make_dirty(repo: Repo, rng: random.Random) -> None:
-    """A working tree in the middle of things: committed, staged, changed, removed, renamed and new files."""
+    """Makes a dirty working tree: committed, staged, changed, removed, renamed and new files."""
     names = [f"{folder}f{number}.txt" for folder in ("", "src/", "a b/") for number in range(4)]
     for name in names:
         path = repo.root / name
@@ -69,7 +69,7 @@ def make_dirty(repo: Repo, rng: random.Random) -> None:
 
 
 @few_of("seed", SEEDS, 6)
-def test_what_the_user_has_in_the_air_stays_there(repo, seed):
+def test_uncommitted_changes_stay(repo, seed):
     """Staged, unstaged, removed, renamed and untracked files are byte for byte as before, in the tree and the index."""
     make_dirty(repo, random.Random(seed))
     before, head = theirs(repo), repo.git("rev-parse", "HEAD")
@@ -80,8 +80,8 @@ def test_what_the_user_has_in_the_air_stays_there(repo, seed):
     assert repo.git("status", "--porcelain", "--untracked-files=all", "--", ".sow") == ""
 
 
-def test_the_commit_has_what_is_ours_and_nothing_of_this_machine(task_repo):
-    """State, logs, settings and knowledge are committed; locks, copies and left-overs are not."""
+def test_the_commit_has_no_local_files(task_repo):
+    """State, logs, settings and knowledge are committed; locks, copies and leftovers are not."""
     (task_repo.project / ".state.yaml.1.ab.tmp").write_text("left over")
     assert task_repo.ok("project", "save").out == f"saved as {task_repo.git('rev-parse', '--short', 'HEAD')}"
     assert committed(task_repo) == [
@@ -102,13 +102,13 @@ def test_the_commit_has_what_is_ours_and_nothing_of_this_machine(task_repo):
     ]
 
 
-def test_a_message_of_ones_own(repo):
-    """`--message` is the message, even where it looks like a comment or a flag."""
+def test_a_message_of_the_user(repo):
+    """`--message` is the message, even if it looks like a comment or a flag."""
     repo.ok("project", "save", "--message=# -m not a comment")
     assert repo.git("log", "-1", "--format=%B").strip() == "# -m not a comment"
 
 
-def test_a_second_save_has_nothing_to_do(repo):
+def test_a_second_save_makes_no_commit(repo):
     """Without a change there is no commit."""
     repo.ok("project", "save")
     head = repo.git("rev-parse", "HEAD")
@@ -116,7 +116,7 @@ def test_a_second_save_has_nothing_to_do(repo):
     assert repo.git("rev-parse", "HEAD") == head
 
 
-def test_what_was_removed_is_removed_in_the_commit(task_repo):
+def test_removed_files_are_removed_in_the_commit(task_repo):
     """A file that is gone from the project is gone from the next commit."""
     task_repo.ok("project", "save")
     (task_repo.task_folder("010") / "description.md").unlink()
@@ -124,7 +124,7 @@ def test_what_was_removed_is_removed_in_the_commit(task_repo):
     assert committed(task_repo) == [".sow/project/phases/implementation/tasks/010/description.md"]
 
 
-def test_it_works_from_a_sub_folder(repo):
+def test_save_works_in_a_sub_folder(repo):
     """From anywhere in the checkout the whole project is saved."""
     folder = repo.root / "src" / "deep"
     folder.mkdir(parents=True)
@@ -132,8 +132,8 @@ def test_it_works_from_a_sub_folder(repo):
     assert ".sow/project/state.yaml" in committed(repo)
 
 
-def test_it_works_in_a_linked_worktree(bare_repo, tmp_path):
-    """A project in a linked worktree is saved on the branch of that worktree, and the main one is not touched."""
+def test_save_works_in_a_linked_worktree(bare_repo, tmp_path):
+    """A project in a linked worktree is saved on the branch of that worktree, and the main one does not change."""
     bare_repo.git("worktree", "add", "-q", "-b", "feat/linked", str(tmp_path / "linked"))
     linked = Repo(tmp_path / "linked", bare_repo.environment)
     linked.ok("init", "--project", "Linked")
@@ -147,8 +147,8 @@ def test_it_works_in_a_linked_worktree(bare_repo, tmp_path):
     assert bare_repo.git("status", "--porcelain") == ""
 
 
-def test_it_works_before_the_first_commit(tmp_path, environment):
-    """On a branch without a commit the project's is the first, and what is staged stays staged."""
+def test_save_works_before_the_first_commit(tmp_path, environment):
+    """On a branch without a commit the project's is the first, and staged files stay staged."""
     root = tmp_path / "young"
     root.mkdir()
     young = Repo(root, environment)
@@ -176,8 +176,8 @@ def test_no_hook_of_the_repository_runs(repo, configured):
     assert not witness.exists()
 
 
-def test_settings_of_the_user_do_not_stop_it(repo):
-    """A signature, an editor or a template that git is told to use is not waited for."""
+def test_settings_of_the_user_do_not_stop_a_save(repo):
+    """A signature, an editor or a template in git's settings is not used."""
     for name, value in (
         ("commit.gpgSign", "true"),
         ("gpg.program", "false"),
@@ -200,7 +200,7 @@ def test_settings_of_the_user_do_not_stop_it(repo):
     ],
 )
 def test_an_ignored_project_is_refused(task_repo, pattern, named):
-    """A project that git ignores, wholly or in part, is not saved by halves: the path is named, nothing is staged."""
+    """A project that git ignores, wholly or in part, is not saved: the path is named, nothing is staged."""
     (task_repo.root / ".gitignore").write_text(f"{pattern}\n")
     before = task_repo.git("ls-files", "--stage"), task_repo.git("rev-parse", "HEAD")
     result = task_repo.sow("project", "save")
@@ -212,15 +212,15 @@ def test_an_ignored_project_is_refused(task_repo, pattern, named):
 
 @pytest.mark.parametrize("pattern", [".sow/knowledge", ".sow/config.yaml"])
 def test_other_files_may_be_ignored(repo, pattern):
-    """Who has git ignore the knowledge or the settings can save the project all the same."""
+    """A project can be saved if git ignores the knowledge or the settings."""
     (repo.root / ".gitignore").write_text(f"{pattern}\n")
     repo.ok("project", "save")
     assert ".sow/project/state.yaml" in committed(repo)
     assert not any(path.startswith(pattern) for path in committed(repo))
 
 
-def test_an_empty_folder_is_no_obstacle(repo):
-    """Knowledge without a single file is nothing to commit, and nothing to stumble over."""
+def test_an_empty_folder_does_not_matter(repo):
+    """Knowledge without a file adds nothing to the commit."""
     for path in (repo.root / ".sow" / "knowledge").rglob("*.md"):
         path.unlink()
     repo.ok("project", "save")
@@ -228,7 +228,7 @@ def test_an_empty_folder_is_no_obstacle(repo):
 
 
 def test_without_an_identity_it_says_so(repo):
-    """Where git does not know who commits, the error says what to set, and nothing is staged."""
+    """If git has no name for the commit, the error says what to set, and nothing is staged."""
     repo.environment = {name: value for name, value in repo.environment.items() if not name.startswith("GIT_")}
     repo.git("config", "user.useConfigOnly", "true")
     result = repo.sow("project", "save")
@@ -244,7 +244,7 @@ def test_without_an_identity_it_says_so(repo):
 
 
 def _fork_history(repo: Repo) -> None:
-    """Two branches that change one file in two ways."""
+    """Makes two branches that change one file in two ways."""
     path = repo.root / "a.txt"
     path.write_text("base")
     repo.git("add", "a.txt")
@@ -265,8 +265,8 @@ def _fork_history(repo: Repo) -> None:
         ("revert", ["revert", "--no-commit", "HEAD"]),
     ],
 )
-def test_in_the_middle_of_something_it_waits(repo, act, words):
-    """While a merge, a cherry-pick or a revert is under way it is named, and neither it nor the index is touched."""
+def test_save_waits_for_the_end_of_a_merge(repo, act, words):
+    """During a merge, a cherry-pick or a revert the error names it, and neither it nor the index changes."""
     _fork_history(repo)
     repo.git(*words)
     if act == "cherry-pick":  # without a conflict git writes no mark of it
@@ -281,7 +281,7 @@ def test_in_the_middle_of_something_it_waits(repo, act, words):
     assert after == before
 
 
-def test_in_the_middle_of_a_conflict_it_waits(repo):
+def test_save_waits_for_the_end_of_a_conflict(repo):
     """A merge with conflicts keeps its conflicts."""
     _fork_history(repo)
     with pytest.raises(AssertionError):
@@ -293,7 +293,7 @@ def test_in_the_middle_of_a_conflict_it_waits(repo):
 
 
 def test_a_locked_index_is_an_error_of_git(repo):
-    """Where another git is at work, the error has git's own words."""
+    """While another git holds the index, the error has git's message."""
     (repo.root / ".git" / "index.lock").touch()
     result = repo.sow("project", "save")
     assert result.code == 1

@@ -17,7 +17,7 @@ LONG_AGO = float("-inf")
 
 
 def opened(repo: Repo) -> tuple[StateWatcher, projects.ProjectState, str]:
-    """A fresh memory of a project with one task, and the path of the task's state."""
+    """Returns a new watcher of a project with one task, and the path of the task's state."""
     home = homes.find(option=str(repo.root), environment={}, cwd=str(repo.root))
     path = f"{home.project}/phases/implementation/tasks/010/state.yaml"
     return StateWatcher(home), projects.load(home), path
@@ -29,15 +29,15 @@ def append(*paths: str) -> None:
             file.write("# by hand\n")
 
 
-def test_a_file_that_nobody_touched_is_the_same_look(task_repo: Repo) -> None:
-    """Once its last change is long enough ago, a file is not read again."""
+def test_an_untouched_file_is_not_read_again(task_repo: Repo) -> None:
+    """Once its last change is old enough, a file is not read again."""
     seen, project, path = opened(task_repo)
     time.sleep(2 * STEP / 1e9)
     assert seen.scan(project)[path] is seen.scan(project)[path]
 
 
-def test_an_edit_within_the_same_moment_is_seen(task_repo: Repo) -> None:
-    """A file that was just written is read again, even if size, place and times are as they were."""
+def test_an_edit_within_the_same_moment_is_noticed(task_repo: Repo) -> None:
+    """A file that was just written is read again, even if size, path and times are unchanged."""
     seen, project, path = opened(task_repo)
     with open(path, "r+") as file:
         text = file.read()
@@ -48,8 +48,8 @@ def test_an_edit_within_the_same_moment_is_seen(task_repo: Repo) -> None:
             assert (seen.scan(project)[path].text or "")[0] == letter
 
 
-def test_a_hand_edit_is_found_by_every_turn_that_was_going_on(task_repo: Repo) -> None:
-    """A turn that began while another continued did not look by itself, and finds what was edited all the same."""
+def test_a_hand_edit_is_found_by_every_turn(task_repo: Repo) -> None:
+    """A turn that began during another one did not scan by itself, and still finds the edit."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     append(path)
@@ -57,8 +57,8 @@ def test_a_hand_edit_is_found_by_every_turn_that_was_going_on(task_repo: Repo) -
     assert [edit.path for edit in second.hand_edits()] == [path]
 
 
-def test_what_was_there_before_a_turn_stays(task_repo: Repo) -> None:
-    """What was edited while no turn continued is no edit of the next one."""
+def test_edits_before_a_turn_stay(task_repo: Repo) -> None:
+    """An edit while no turn ran does not belong to the next one."""
     seen, project, path = opened(task_repo)
     Snapshot(seen.home, project, seen).hand_edits()
     append(path)
@@ -66,8 +66,8 @@ def test_what_was_there_before_a_turn_stays(task_repo: Repo) -> None:
     assert Snapshot(seen.home, project, seen).hand_edits() == []
 
 
-def test_a_folder_that_is_gone_is_an_edit(task_repo: Repo) -> None:
-    """Removing a whole task folder by hand is found, with the text that was there."""
+def test_a_removed_folder_is_an_edit(task_repo: Repo) -> None:
+    """Removing a whole task folder by hand is found, with its last text."""
     seen, project, path = opened(task_repo)
     turn = Snapshot(seen.home, project, seen)
     os.rename(os.path.dirname(path), f"{seen.home.root}/elsewhere")
@@ -75,8 +75,8 @@ def test_a_folder_that_is_gone_is_an_edit(task_repo: Repo) -> None:
     assert edits[path].current is None and (edits[path].expected or "").startswith("schema_version")
 
 
-def test_one_scan_serves_all_turns_that_were_over_before_it(task_repo: Repo) -> None:
-    """A turn that was over when another one looked does not look again, and finds what was edited all the same."""
+def test_one_scan_serves_all_turns_that_ended_before(task_repo: Repo) -> None:
+    """A turn that ended before another one's scan does not scan again, and still finds the edit."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     append(path)
@@ -87,8 +87,8 @@ def test_one_scan_serves_all_turns_that_were_over_before_it(task_repo: Repo) -> 
     assert seen.scanned == scanned
 
 
-def test_a_turn_that_goes_on_after_a_scan_looks_again(task_repo: Repo) -> None:
-    """What was edited after the scan of another turn is found by the turn that ended later."""
+def test_a_turn_that_continues_after_a_scan_scans_again(task_repo: Repo) -> None:
+    """An edit after the scan of another turn is found by the turn that ends later."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     first.ended_at = time.monotonic()
@@ -98,8 +98,8 @@ def test_a_turn_that_goes_on_after_a_scan_looks_again(task_repo: Repo) -> None:
     assert [edit.path for edit in second.hand_edits()] == [path]
 
 
-def test_what_one_turn_has_put_right_is_no_edit_of_another(task_repo: Repo) -> None:
-    """Where two turns share a scan, the second one does not judge what the first one has undone since."""
+def test_a_restored_edit_belongs_to_one_turn(task_repo: Repo) -> None:
+    """If two turns share a scan, the second one ignores what the first one has restored."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     append(path)
@@ -110,8 +110,8 @@ def test_what_one_turn_has_put_right_is_no_edit_of_another(task_repo: Repo) -> N
 
 
 @pytest.mark.parametrize("taken_back", [True, False])
-def test_an_edit_that_was_found_is_no_good_state_of_a_later_turn(task_repo: Repo, taken_back: bool) -> None:
-    """A turn that begins after that knows the correct file, whether it was restored by then or not."""
+def test_a_found_edit_is_no_good_state(task_repo: Repo, taken_back: bool) -> None:
+    """A turn that begins later knows the correct file, whether it was restored by then or not."""
     seen, project, path = opened(task_repo)
     with open(path) as file:
         before = file.read()
@@ -126,8 +126,8 @@ def test_an_edit_that_was_found_is_no_good_state_of_a_later_turn(task_repo: Repo
     )
 
 
-def test_a_file_that_is_gone_after_it_was_edited_is_missed(task_repo: Repo) -> None:
-    """What it should be is known, and it is not there: that is an edit, too."""
+def test_a_file_that_is_removed_after_an_edit_is_missed(task_repo: Repo) -> None:
+    """The expected text is known, and the file is missing: that is an edit, too."""
     seen, project, path = opened(task_repo)
     turn = Snapshot(seen.home, project, seen)
     append(path)
@@ -138,7 +138,7 @@ def test_a_file_that_is_gone_after_it_was_edited_is_missed(task_repo: Repo) -> N
     assert [(hand_edit.current, hand_edit.expected) for hand_edit in later.hand_edits()] == [(None, edit.expected)]
 
 
-def test_what_sow_writes_after_a_shared_scan_is_no_edit(task_repo: Repo) -> None:
+def test_changes_of_sow_after_a_shared_scan_are_no_edit(task_repo: Repo) -> None:
     """A state that was written through sow before and after the scan of another turn is no edit by hand."""
     seen, project, _ = opened(task_repo)
     own_folder = task_folder.find(seen.home, project, "010")
@@ -151,7 +151,7 @@ def test_what_sow_writes_after_a_shared_scan_is_no_edit(task_repo: Repo) -> None
 
 
 def shared(repo: Repo) -> tuple[StateWatcher, projects.ProjectState, str, str]:
-    """The memory of a run with two tasks, whose last scan took long, and the paths of both states."""
+    """Returns the watcher of a run with two tasks, whose last scan was slow, and the paths of both states."""
     repo.ok("task", "create", "--name", "Two")
     home = homes.find(option=str(repo.root), environment={}, cwd=str(repo.root))
     tasks = f"{home.project}/phases/implementation/tasks"
@@ -162,18 +162,18 @@ def shared(repo: Repo) -> tuple[StateWatcher, projects.ProjectState, str, str]:
 
 
 def just_now(seen: StateWatcher) -> None:
-    """Let the last scan have taken long, and be of this moment, however slow this machine is."""
+    """Sets the last scan to a slow one of this moment, however slow the machine is."""
     seen.cost, seen.scanned = 3600 / SCAN_INTERVAL_FACTOR, time.monotonic() + 3600
 
 
 def over(turn: Snapshot, own: str = "") -> list[str]:
-    """What a turn finds that is over now, after the last scan."""
+    """Returns what a turn finds that ends now, after the last scan."""
     turn.ended_at = max(time.monotonic(), turn.watcher.scanned)
     return [edit.path for edit in turn.hand_edits(own)]
 
 
-def test_where_a_look_takes_long_a_turn_looks_at_its_own_folder_and_owes_the_rest(task_repo: Repo) -> None:
-    """What it wrote elsewhere is found by the next turn for which it is time, also one that began later."""
+def test_after_a_slow_scan_a_turn_scans_its_own_folder(task_repo: Repo) -> None:
+    """Its edits elsewhere are found by the next turn for which a scan is due, also one that began later."""
     seen, project, own, other = shared(task_repo)
     first = Snapshot(seen.home, project, seen)
     append(own, other)
@@ -185,8 +185,8 @@ def test_where_a_look_takes_long_a_turn_looks_at_its_own_folder_and_owes_the_res
     assert seen.deferred is None
 
 
-def test_what_is_owed_can_be_looked_at_by_whoever_runs_the_turns(task_repo: Repo) -> None:
-    """The turn that owes finds all of it; once that is paid nothing is owed any more."""
+def test_a_deferred_scan_can_be_done_later(task_repo: Repo) -> None:
+    """The turn that deferred the scan finds all of it, and then nothing is deferred."""
     seen, project, _, other = shared(task_repo)
     turn = Snapshot(seen.home, project, seen)
     append(other)
@@ -196,8 +196,8 @@ def test_what_is_owed_can_be_looked_at_by_whoever_runs_the_turns(task_repo: Repo
     assert seen.deferred is None
 
 
-def test_what_is_owed_is_not_taken_for_what_was_there_before(task_repo: Repo) -> None:
-    """A turn that begins long after the last scan does not look by itself while something is owed."""
+def test_a_deferred_scan_does_not_hide_edits(task_repo: Repo) -> None:
+    """A turn that begins long after the last scan does not scan by itself while a scan is deferred."""
     seen, project, _, other = shared(task_repo)
     append(other)
     assert over(Snapshot(seen.home, project, seen), "010") == []
@@ -205,8 +205,8 @@ def test_what_is_owed_is_not_taken_for_what_was_there_before(task_repo: Repo) ->
     assert over(Snapshot(seen.home, project, seen), "010") == [other]
 
 
-def test_nothing_is_owed_for_long_or_to_nobody(task_repo: Repo) -> None:
-    """All is looked at where that was not done just now, where nobody runs several turns, and for an unknown folder."""
+def test_when_a_scan_is_not_deferred(task_repo: Repo) -> None:
+    """It is not deferred without a recent scan, without a run of several turns, and for an unknown folder."""
     seen, project, _, other = shared(task_repo)
     turns = [Snapshot(seen.home, project, seen) for _ in range(4)]
     append(other)
@@ -222,15 +222,15 @@ def test_nothing_is_owed_for_long_or_to_nobody(task_repo: Repo) -> None:
     assert seen.deferred is None
 
 
-def test_the_time_that_a_look_takes_is_known(task_repo: Repo) -> None:
-    """Waiting is measured by it."""
+def test_the_duration_of_a_scan_is_measured(task_repo: Repo) -> None:
+    """The pause between scans depends on it."""
     seen, project, _ = opened(task_repo)
     seen.scan(project)
     assert 0 < seen.cost < 60
 
 
-def test_a_phase_that_is_gone_is_an_edit(task_repo: Repo) -> None:
-    """With the folder of all tasks each of them is found to be gone, and found again when it is back."""
+def test_a_removed_phase_is_an_edit(task_repo: Repo) -> None:
+    """With the folder of all tasks each of them is missing, and found again when it is back."""
     seen, project, path = opened(task_repo)
     turn = Snapshot(seen.home, project, seen)
     folder = os.path.dirname(os.path.dirname(path))

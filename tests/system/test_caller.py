@@ -65,27 +65,27 @@ ACTORS = [
 
 
 @all_of(("environment", "expected"), ACTORS)
-def test_the_marks_say_who_acts(environment, expected):
-    """A task makes a worker, the orchestrator's mark without a task the orchestrator, and nothing of these a person."""
+def test_the_marks_name_the_actor(environment, expected):
+    """A task makes a worker, the orchestrator's mark without a task the orchestrator, and no mark a person."""
     who = caller.actor(environment)
     assert (who.kind, who.name, who.task) == expected
     assert who.is_worker == (expected[0] == "worker")
 
 
 @pytest.mark.parametrize("task", ["10", "Abc", "0010", " 010", "010\n", "-1", "../010"])
-def test_a_mark_that_is_no_id_is_refused(task):
-    """A broken SOW_TASK is an error, never a person."""
+def test_an_invalid_mark_is_refused(task):
+    """An invalid SOW_TASK is an error, never a person."""
     with pytest.raises(SowError, match="which is not a task id"):
         caller.actor({"SOW_TASK": task})
 
 
 @pytest.mark.parametrize("environment", [{"USER": "ada"}, {"SOW_AGENT": "orchestrator"}])
-def test_people_and_the_orchestrator_judge(environment):
+def test_people_and_the_orchestrator_may_judge(environment):
     """A caller that is no worker may approve, answer and complete."""
     assert not caller.require_non_worker(environment, "approve a task").is_worker
 
 
-def test_a_worker_never_judges():
+def test_a_worker_may_not_judge():
     """A worker is refused, whatever its role is called, with what it can do instead."""
     for role in ("implementer", "orchestrator", "reviewer"):
         with pytest.raises(SowError) as refused:
@@ -95,7 +95,7 @@ def test_a_worker_never_judges():
 
 
 def below(marks: dict[str, str], own: dict[str, str], *, depth: int = 1, way: str = "open") -> str:
-    """What a process says about itself, whose ancestor has these marks and which shows other ones."""
+    """Returns the caller for a process with these marks below an ancestor with other ones."""
     inner = [sys.executable, "-c", INNER, str(depth), way, json.dumps(own)]
     result = subprocess.run(
         [sys.executable, "-c", OUTER, *inner],
@@ -108,36 +108,36 @@ def below(marks: dict[str, str], own: dict[str, str], *, depth: int = 1, way: st
     return result.stdout.strip()
 
 
-def test_without_marks_anywhere_a_person_acts():
+def test_without_marks_the_caller_is_a_person():
     """Processes between a person and sow change nothing."""
     assert below({}, {"USER": "ada"}) == "person ada"
 
 
 @pytest.mark.parametrize("depth", [0, 1, 5, 70])
-def test_a_worker_cannot_take_off_its_marks(depth):
-    """However many processes without marks are between, the mark of the one above is found."""
+def test_a_worker_cannot_remove_its_marks(depth):
+    """With any number of processes without marks between, the mark of the ancestor is found."""
     assert below(MARKED, {"USER": "ada"}, depth=depth) == "worker worker 010"
 
 
-def test_a_worker_cannot_put_on_the_marks_of_another():
-    """The task that a worker was started for is its task, not the one that it claims."""
+def test_a_worker_cannot_take_the_marks_of_another():
+    """The task that a worker was started for counts, not the one that it claims."""
     assert below(MARKED, {"SOW_TASK": "020", "SOW_AGENT": "reviewer"}) == "worker reviewer 010"
     assert below(MARKED, {"SOW_AGENT": "orchestrator"}) == "worker orchestrator 010"
 
 
-def test_a_process_that_hides_does_not_hide_those_above_it():
-    """Where /proc does not show one process, the marks above it are found all the same."""
+def test_a_hidden_process_does_not_hide_its_ancestors():
+    """If /proc does not show one process, the marks above it are still found."""
     assert below(MARKED, {"USER": "ada"}, way="hidden") == "worker worker 010"
 
 
-def test_a_name_that_only_looks_like_the_mark_is_none():
-    """Other variables that end or begin like the mark, or hold it in their value, make no worker."""
+def test_similar_names_are_no_marks():
+    """Other variables that end or begin like the mark, or have it in their value, make no worker."""
     marks = {"XSOW_TASK": "010", "SOW_TASKS": "010", "NOTE": "SOW_TASK=010\nSOW_TASK=010"}
     assert below(marks, {"USER": "ada"}) == "person ada"
 
 
 def below_names(*names: str, own: dict[str, str]) -> str:
-    """What a process without marks says about itself, below processes of these names."""
+    """Returns the caller for a process without marks, below processes of these names."""
     arguments = [sys.executable, "-c", INNER, "0", "open", json.dumps(own)]
     for name in reversed(names):
         arguments = [sys.executable, "-c", NAMED, name, *arguments]
@@ -168,13 +168,13 @@ NAMES = [
 
 
 @few_of(("names", "own", "expected"), NAMES, 6)
-def test_whoever_lives_below_a_supervisor_is_a_worker(names, own, expected):
-    """Without any mark, what the supervising sow shows in its own name decides, and the highest one above others."""
+def test_a_process_below_a_supervisor_is_a_worker(names, own, expected):
+    """Without any mark, the badge in the supervisor's process name decides, the highest one first."""
     assert below_names(*names, own=own) == expected
 
 
-def test_every_badge_fits_into_the_name_of_a_process():
-    """No name of a task or an agent is cut off, and the agents of a large crew are told apart."""
+def test_every_badge_fits_into_a_process_name():
+    """No name of a task or an agent is cut off, and the agents of a large crew differ."""
     names = [f"agent_{number}" for number in range(1000)]
     shown = [supervisor_name(name) for name in names]
     assert len(set(shown)) == len(names)
@@ -184,8 +184,8 @@ def test_every_badge_fits_into_the_name_of_a_process():
     )
 
 
-def test_the_mark_of_an_agent_counts_where_one_badge_stands_for_many():
-    """Below a sow that supervises several turns, an agent is who the process above it was started as."""
+def test_the_mark_of_an_agent_counts_below_a_shared_badge():
+    """Below a sow that supervises several turns, the mark of the process above decides."""
     arguments = [sys.executable, "-c", INNER, "1", "open", json.dumps({"SOW_TASK": "database_agent"})]
     arguments = ["env", "SOW_TASK=api_agent", sys.executable, "-c", OUTER, *arguments]
     arguments = [sys.executable, "-c", NAMED, "sow-turn-", *arguments]
@@ -206,7 +206,7 @@ HIDING = {
 
 
 @pytest.mark.parametrize("way", HIDING)
-def test_the_real_command_sees_through_it(task_repo, way):
+def test_the_real_command_recognises_a_worker(task_repo, way):
     """A worker in a real shell cannot approve its own task, whatever it does to its environment."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     before = task_repo.snapshot()

@@ -82,7 +82,7 @@ first, second = opened("first", "010"), opened("\\udcff", "020")
 
 
 def call(path: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Send a command from a process of its own."""
+    """Sends a command from a process of its own."""
     return subprocess.run(
         [sys.executable, "-c", CLIENT, path, *arguments],
         input=stdin,
@@ -101,7 +101,7 @@ def running(tmp_path: Path, environment: dict[str, str]) -> Iterator[Supervisor]
 
 @pytest.fixture
 def connect(running: Supervisor) -> Iterator[Connect]:
-    """Connects a client that does what it likes."""
+    """Connects a client that sends anything."""
     with ExitStack() as clients:
 
         def connect() -> socket.socket:
@@ -120,9 +120,9 @@ def send(client: socket.socket, data: bytes, descriptors: tuple[int, ...] = (0, 
 
 
 def is_refused(client: socket.socket, data: bytes = b"", descriptors: tuple[int, ...] = (0, 1, 2)) -> bool:
-    """Sends the data if there is any, and tells whether the server hangs up without an answer.
+    """Sends the data if there is any, and tells whether the server closes the connection without an answer.
 
-    The server may hang up before the client has sent everything. Then sending fails, too.
+    The server may close it before the client has sent everything. Then sending fails, too.
     """
     try:
         if data:
@@ -137,20 +137,20 @@ def request(*arguments: str) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
-def test_streams_pass_through(running: Supervisor):
-    """A command reads the client's input, and writes to its output; nothing of the supervisor is mixed in."""
+def test_streams_are_passed_on(running: Supervisor):
+    """A command reads the client's input and writes to its output; nothing of the supervisor is mixed in."""
     done = call(running.path, "echo", "a", "ü\udcff", "")
     assert (done.returncode, done.stdout, done.stderr) == (0, "a ü\\udcff \n", "on stderr\n")
     assert call(running.path, "cat", stdin="some\ntext").stdout == "some\ntext"
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 4, 130])
-def test_exit_codes_pass_through(running: Supervisor, code: int):
+def test_exit_codes_are_passed_on(running: Supervisor, code: int):
     assert call(running.path, "exit", str(code)).returncode == code
 
 
 def test_a_closed_stream_is_an_empty_one(running: Supervisor):
-    """A client without standard streams can call all the same."""
+    """A client without standard streams can still call."""
     command = f"exec {sys.executable} -c '{CLIENT}' {running.path} cat <&- >&-"
     assert subprocess.run(["sh", "-c", command], timeout=PATIENCE).returncode == 0
 
@@ -163,12 +163,12 @@ def test_the_caller_is_known_by_the_socket(running: Supervisor, tmp_path: Path, 
 
 
 def test_a_command_has_no_descriptor_of_the_supervisor(running: Supervisor):
-    """Besides the standard streams there is the connection, and the folder that is listed."""
+    """Besides the standard streams there are the connection, and the folder that is listed."""
     assert len(call(running.path, "descriptors").stdout.split(",")) == 5
 
 
 def test_a_long_path_works(tmp_path: Path, environment: dict[str, str]):
-    """The folder may lie deeper than the kernel allows for the path of a socket."""
+    """The folder may be deeper than the kernel allows for the path of a socket."""
     folder = tmp_path / ("deep/" * 40)
     folder.mkdir(parents=True)
     with supervisor(tmp_path, folder / "channel", environment, plain=True) as started:
@@ -179,7 +179,7 @@ def test_only_the_user_may_connect(running: Supervisor):
     assert (os.stat(running.folder).st_mode & 0o777, os.stat(running.path).st_mode & 0o777) == (0o700, 0o600)
 
 
-def test_a_folder_that_a_killed_sow_left_is_used_again(tmp_path: Path, environment: dict[str, str]):
+def test_a_folder_of_a_killed_sow_is_used_again(tmp_path: Path, environment: dict[str, str]):
     with supervisor(tmp_path, tmp_path / "channel", environment, plain=True) as first:
         first.kill()
     with supervisor(tmp_path, tmp_path / "channel", environment, plain=True) as second:
@@ -207,14 +207,14 @@ def test_a_killed_supervisor_leaves_nothing(running: Supervisor, tmp_path: Path)
     assert "SystemFailure: the sow that supervises this worker does not answer" in done.stderr
 
 
-def test_the_error_of_a_lost_server_says_what_to_do(tmp_path: Path):
-    """Where no socket is, the command fails with exit code 1 and a hint."""
+def test_a_missing_server_is_an_error_with_a_hint(tmp_path: Path):
+    """Without the socket the command fails with exit code 1 and a hint."""
     with pytest.raises(SowError) as excinfo:
         channel.forward(str(tmp_path / "channel"), ["exit", "0"])
     assert (excinfo.value.exit_code, excinfo.value.hint) == (1, channel.HINT)
 
 
-def test_a_command_that_dies_is_no_success(running: Supervisor):
+def test_a_killed_command_is_an_error(running: Supervisor):
     """The client of a killed command gets an error; a bug in a command is exit code 3. The next ones work."""
     assert "does not answer" in call(running.path, "die").stderr
     assert call(running.path, "fail").returncode == 3
@@ -230,7 +230,7 @@ def test_signals_of_the_terminal_do_not_reach_the_server(running: Supervisor):
 
 
 def test_the_end_of_a_turn_does_not_end_the_server(tmp_path: Path, environment: dict[str, str]):
-    """What a turn left behind is killed, also an orphan in a session of its own; the server of the channel is not."""
+    """Leftover processes of a turn are killed, also an orphan in a session of its own; the channel's server is not."""
     result = subprocess.run(
         [sys.executable, "-c", SWEEP, str(tmp_path)],
         env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -256,7 +256,7 @@ def test_the_end_of_a_turn_does_not_end_the_server(tmp_path: Path, environment: 
     ids=["another protocol", "empty", "huge", "too long", "torn", "short", "NUL", "too many arguments"],
 )
 def test_garbage_is_refused(running: Supervisor, connect: Connect, data: bytes):
-    """The server hangs up on a malformed request, and continues."""
+    """The server closes the connection on a malformed request, and continues."""
     assert is_refused(connect(), data)
     assert call(running.path, "exit", "7").returncode == 7
 
@@ -268,7 +268,7 @@ def test_a_request_without_three_streams_is_refused(
     assert is_refused(connect(), request("exit", "0"), descriptors)
 
 
-def test_slow_clients_do_not_hold_up_others(running: Supervisor, connect: Connect):
+def test_slow_clients_do_not_delay_others(running: Supervisor, connect: Connect):
     """A hundred clients that never finish their request are dropped; a real one is served at once."""
     clients = [connect() for _ in range(100)]
     for client in clients[:50]:
@@ -282,8 +282,8 @@ def test_slow_clients_do_not_hold_up_others(running: Supervisor, connect: Connec
     assert is_refused(clients[0])
 
 
-def test_many_commands_at_once_are_all_answered(running: Supervisor, connect: Connect):
-    """More commands than run at the same time wait for their turn."""
+def test_parallel_commands_are_all_answered(running: Supervisor, connect: Connect):
+    """More commands than the limit wait for their turn."""
     clients = [connect() for _ in range(3 * channel_server.MOST_AT_ONCE)]
     for number, client in enumerate(clients):
         send(client, request("exit", str(number)))
@@ -291,7 +291,7 @@ def test_many_commands_at_once_are_all_answered(running: Supervisor, connect: Co
 
 
 def test_the_client_refuses_what_the_server_would(tmp_path: Path):
-    """Arguments that are too long, or have a NUL, are an error of the caller, with exit code 2."""
+    """Arguments that are too long, or have a NUL, are exit code 2."""
     for item in (["x" * channel.MAX_BYTES], ["x"] * (channel.MAX_ARGUMENTS + 1), ["a\0b"]):
         with pytest.raises(SowError) as excinfo:
             channel.forward(str(tmp_path / "channel"), item)

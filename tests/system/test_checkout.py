@@ -1,4 +1,4 @@
-"""Sow's own reading of git's files, compared with the git program."""
+"""sow's own reading of git's files, compared with the git program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if "ref-format" in subprocess.run(["git", "init", "-h"], capture_output=True, te
 
 
 def git_says(repo: Repo) -> tuple[str, str, str, str]:
-    """Root, git folder, shared folder and branch, in the words of git."""
+    """Returns root, git folder, shared folder and branch from git."""
     places = repo.git("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir")
     return (*map(os.path.realpath, places.splitlines()), repo.git("branch", "--show-current").strip())  # type: ignore[return-value]
 
@@ -163,8 +163,8 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
-def test_we_say_what_git_says(bare_repo, tmp_path, layout):
-    """Root, git folder, shared folder and branch are, in every layout, those that the git program names."""
+def test_sow_agrees_with_git(bare_repo, tmp_path, layout):
+    """Root, git folder, shared folder and branch are those of the git program, in every layout."""
     repo = layout(bare_repo, tmp_path)
     assert we_say(repo.root) == git_says(repo)
     folder = repo.root / "some" / "folder"
@@ -176,15 +176,15 @@ def test_we_say_what_git_says(bare_repo, tmp_path, layout):
 @pytest.mark.parametrize(
     "branch", ["x", "feat/auth", "a/b/c/d", "wip-1.2_3", "größe", "日本語", "@home", "x" * 200, "ref"]
 )
-def test_branches_are_named_as_git_names_them(bare_repo, branch):
-    """Slashes, other scripts and long names are read as they are."""
+def test_branch_names_equal_those_of_git(bare_repo, branch):
+    """Slashes, other scripts and long names are read unchanged."""
     bare_repo.git("switch", "-q", "-c", branch)
     assert we_say(bare_repo.root)[3] == bare_repo.git("branch", "--show-current").strip() == branch
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_of_references_is_read(tmp_path, environment, form):
-    """However this git keeps its references, the branch is the one that it names."""
+    """For any format of its references, the branch is the one that git names."""
     root = tmp_path / "young"
     root.mkdir()
     repo = Repo(root, environment)
@@ -195,8 +195,8 @@ def test_every_format_of_references_is_read(tmp_path, environment, form):
     assert we_say(root)[3] == ""
 
 
-def test_the_next_read_sees_the_next_branch(bare_repo):
-    """The branch is read anew each time: git may have switched it."""
+def test_the_branch_is_read_each_time(bare_repo):
+    """Git may have switched it."""
     result = checkout.at(str(bare_repo.root))
     assert result
     assert result.branch() == "main"
@@ -220,7 +220,7 @@ def test_a_folder_without_git_is_no_checkout(tmp_path):
     assert checkout.at(str(tmp_path)) is None
 
 
-def test_outside_of_any_repository_the_folder_is_named(tmp_path):
+def test_outside_any_repository_the_folder_is_named(tmp_path):
     """Without a repository above, the error names the folder and the way to make one."""
     with pytest.raises(SowError) as refused:
         enclosing(str(tmp_path))
@@ -230,13 +230,13 @@ def test_outside_of_any_repository_the_folder_is_named(tmp_path):
 
 @pytest.mark.parametrize("place", ["", "refs", "objects"])
 def test_a_bare_repository_has_no_checkout(tmp_path, environment, place):
-    """In a bare repository, or in the git folder of any, there is nothing to work in."""
+    """In a bare repository, or in any git folder, sow refuses to work."""
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "bare.git")], env=environment, check=True)
     with pytest.raises(SowError, match="is a bare repository or a git folder"):
         enclosing(str(tmp_path / "bare.git" / place))
 
 
-def test_inside_the_git_folder_there_is_nothing_to_work_in(bare_repo):
+def test_the_git_folder_is_no_checkout(bare_repo):
     """The .git folder of a checkout is not the checkout."""
     with pytest.raises(SowError, match="is a bare repository or a git folder"):
         enclosing(str(bare_repo.root / ".git" / "hooks"))
@@ -244,15 +244,15 @@ def test_inside_the_git_folder_there_is_nothing_to_work_in(bare_repo):
 
 @pytest.mark.parametrize("content", [b"", b"nonsense\n", b"\xff\xfe\n", b"gitdir:\n"])
 def test_a_broken_pointer_is_an_error(tmp_path, content):
-    """A .git file that points nowhere is named, with the way to repair it."""
+    """A .git file that points nowhere is named, with the repair."""
     (tmp_path / ".git").write_bytes(content)
     with pytest.raises(SowError, match=r"/\.git is not a pointer to a git folder") as refused:
         checkout.at(str(tmp_path))
     assert refused.value.hint == "repair the worktree: git worktree repair"
 
 
-def test_a_pointer_to_a_folder_that_is_gone_is_an_error(bare_repo, tmp_path):
-    """A worktree whose repository was moved away says which file is missing."""
+def test_a_pointer_to_a_missing_folder_is_an_error(bare_repo, tmp_path):
+    """A worktree whose repository was moved has an error with the missing file."""
     tree = linked(bare_repo, tmp_path)
     bare_repo.root.rename(tmp_path / "elsewhere")
     result = checkout.at(str(tree.root))

@@ -28,15 +28,15 @@ def repo(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["PATH", "PYTHONPATH", "NODE_PATH"])
 @pytest.mark.parametrize("what", LISTS)
-def test_lists_of_folders(repo: Path, name: str, what: str) -> None:
+def test_lists_of_folders_are_mapped(repo: Path, name: str, what: str) -> None:
     """A folder below the user's checkout becomes the same folder of the other checkout; others stay."""
     names = {"repo": repo, "slot": repo / "slot", "link": repo.parent / "link"}
     given, expected = (text.format(**names) for text in LISTS[what])
     assert checkout_environment({name: given}, str(repo), f"{repo}/slot")[name] == expected
 
 
-def test_environments_of_the_users_checkout(repo: Path) -> None:
-    """Paths that must exist are left out, and the virtual environment of the folder takes the place of another."""
+def test_environments_of_the_users_checkout_are_replaced(repo: Path) -> None:
+    """Missing paths are left out, and the folder's virtual environment replaces another."""
     names = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "npm_config_prefix")
     given = dict.fromkeys(names, f"{repo}/.venv")
     assert not set(checkout_environment(given, str(repo), f"{repo}/slot")) & set(names)
@@ -48,13 +48,13 @@ def test_environments_of_the_users_checkout(repo: Path) -> None:
     assert "PYTHONHOME" not in own
 
 
-def test_the_users_own_folder(repo: Path) -> None:
+def test_the_users_own_folder_stays(repo: Path) -> None:
     """In the user's own checkout nothing changes."""
     given = {"PATH": f"{repo}/bin", "VIRTUAL_ENV": f"{repo}/.venv", "UV_PROJECT_ENVIRONMENT": "/e"}
     assert checkout_environment(given, str(repo), str(repo)) == given
 
 
-def test_accepted_tools(repo: Path) -> None:
+def test_accepted_tools_stay(repo: Path) -> None:
     """With the user's acceptance the tools of their checkout stay, and the folder's code comes first for Python."""
     given = {"PATH": f"{repo}/.venv/bin", "VIRTUAL_ENV": f"{repo}/.venv", "PYTHONPATH": "/more"}
     result = checkout_environment(given, str(repo), f"{repo}/slot", sources=["src", ""])
@@ -62,8 +62,8 @@ def test_accepted_tools(repo: Path) -> None:
     assert result["PYTHONPATH"] == f"{repo}/slot/src:{repo}/slot:/more"
 
 
-def test_go_work_of_the_users_checkout(repo: Path) -> None:
-    """A go.work that only the user's checkout has is not used, although go looks in the folders above."""
+def test_go_work_of_the_users_checkout_is_not_used(repo: Path) -> None:
+    """A go.work that only the user's checkout has is not used, although go searches the folders above."""
     assert "GOWORK" not in checkout_environment({}, str(repo), f"{repo}/slot")
     (repo / "go.work").touch()
     assert checkout_environment({}, str(repo), f"{repo}/slot")["GOWORK"] == "off"
@@ -76,7 +76,7 @@ def test_a_home_folder_that_is_a_repository(repo: Path) -> None:
     assert checkout_environment(given, str(repo), f"{repo}/slot")["PATH"] == f"{repo}/.local/bin:{repo}/slot/scripts"
 
 
-def test_own_venv(repo: Path) -> None:
+def test_a_virtual_environment_has_pyvenv_cfg(repo: Path) -> None:
     """A folder is a virtual environment if it has pyvenv.cfg."""
     (repo / "env").mkdir()
     assert own_venv(str(repo)) == ""

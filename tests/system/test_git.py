@@ -22,13 +22,13 @@ CALL = "import sys; from sow.system import git; print(git.run(sys.argv[1:], cwd=
 
 @pytest.fixture(autouse=True)
 def _at_home(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our own calls see the test's settings for git, and nobody else's."""
+    """Lets sow's calls see only the test's settings for git."""
     for name, value in bare_repo.environment.items():
         monkeypatch.setenv(name, value)
 
 
 def call(repo: Repo, *arguments: str, code: str = CALL, **variables: str) -> subprocess.Popen[str]:
-    """Our door in a process of its own."""
+    """Calls sow's git functions in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=repo.root,
@@ -40,8 +40,8 @@ def call(repo: Repo, *arguments: str, code: str = CALL, **variables: str) -> sub
     )
 
 
-def test_names_come_whole(bare_repo: Repo) -> None:
-    """Carriage returns and line ends in names are given out as git has them."""
+def test_names_are_complete(bare_repo: Repo) -> None:
+    """Carriage returns and line ends in names are returned as git has them."""
     for name in ("a\rb", "c\r\nd", "e\nf"):
         (bare_repo.root / name).touch()
     listed = git.run(["ls-files", "--others", "-z"], cwd=str(bare_repo.root))
@@ -57,8 +57,8 @@ def test_input_and_index(bare_repo: Repo, tmp_path: Path) -> None:
     assert git.run(["ls-files"], cwd=root) == ""
 
 
-def test_a_failure_has_the_words_that_matter(bare_repo: Repo) -> None:
-    """The error has git's reason, also where a warning is before it."""
+def test_a_failure_has_gits_reason(bare_repo: Repo) -> None:
+    """The error has git's reason, also after a warning."""
     with pytest.raises(SystemFailure, match="git rev-parse failed: Needed a single revision"):
         git.run(["rev-parse", "--verify", "nowhere"], cwd=str(bare_repo.root))
     done = git.GitResult(code=128, out="", err="warning: odd\nhint: try\nerror: first\nfatal: the reason\n")
@@ -67,14 +67,14 @@ def test_a_failure_has_the_words_that_matter(bare_repo: Repo) -> None:
     assert git.GitResult(code=-9, out="", err="").message == "ended by SIGKILL (killed)"
 
 
-def test_a_folder_that_is_gone(bare_repo: Repo, tmp_path: Path) -> None:
+def test_a_missing_folder(bare_repo: Repo, tmp_path: Path) -> None:
     """A missing folder is an error that names it, and is not taken for a missing git."""
     with pytest.raises(SystemFailure, match=r"nowhere is gone"):
         git.run(["status"], cwd=str(tmp_path / "nowhere"))
 
 
 def test_reading_stops_at_the_limit(bare_repo: Repo) -> None:
-    """Of endless output only as much as asked for is read, the program is ended, and that it was cut is told."""
+    """Endless output is read up to the limit, the program is ended, and the result says that it was cut."""
     (bare_repo.root / "large.txt").write_text("x" * 5_000_000)
     bare_repo.git("add", "large.txt")
     text, whole = git.read(["cat-file", "blob", ":large.txt"], cwd=str(bare_repo.root), limit=1000)
@@ -83,8 +83,8 @@ def test_reading_stops_at_the_limit(bare_repo: Repo) -> None:
     assert (len(text), whole) == (5_000_000, True)
 
 
-def test_a_command_that_does_not_end(bare_repo: Repo, tmp_path: Path) -> None:
-    """A git that hangs is ended with all that it started, and the error says which it was."""
+def test_a_hanging_git_is_ended(bare_repo: Repo, tmp_path: Path) -> None:
+    """It is ended with its children, and the error names the command."""
     pid = tmp_path / "pid"
     alias = f"alias.hang=!echo $$ > {pid}; sleep 600"
     for seconds in (2, 20, 120):  # a busy machine may need longer to get as far as that
@@ -96,7 +96,7 @@ def test_a_command_that_does_not_end(bare_repo: Repo, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_lets_git_end(bare_repo: Repo, tmp_path: Path) -> None:
-    """Git is not cut off by Ctrl-C in the middle of its work; we end when it has."""
+    """Ctrl-C does not interrupt git; sow ends after it."""
     ready, done = tmp_path / "ready", tmp_path / "done"
     os.mkfifo(tmp_path / "go")
     bare_repo.git("config", "alias.slow", f"!touch {ready}; read line < {tmp_path}/go; touch {done}")
@@ -112,8 +112,8 @@ def test_ctrl_c_lets_git_end(bare_repo: Repo, tmp_path: Path) -> None:
     assert done.exists()
 
 
-def test_the_surroundings_do_not_lead_astray(bare_repo: Repo, tmp_path: Path) -> None:
-    """Variables that name another repository, index or way to read paths are not passed on."""
+def test_variables_of_git_are_not_passed(bare_repo: Repo, tmp_path: Path) -> None:
+    """Variables that name another repository, index or form of paths are removed."""
     other = str(tmp_path / "other")
     names = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
     process = call(bare_repo, "rev-parse", "--show-toplevel", **dict.fromkeys(names, other))
@@ -123,8 +123,8 @@ def test_the_surroundings_do_not_lead_astray(bare_repo: Repo, tmp_path: Path) ->
     assert process.communicate(timeout=300)[0].strip() == "a.txt"
 
 
-def test_nothing_works_behind_our_back(bare_repo: Repo) -> None:
-    """Neither a clean-up nor a watcher of git's own is started by a call of sow."""
+def test_git_starts_no_background_work(bare_repo: Repo) -> None:
+    """A call of sow starts neither a clean-up nor a watcher of git."""
     bare_repo.git("config", "gc.auto", "1")
     bare_repo.git("config", "core.fsmonitor", "true")
     for name in ("gc.auto", "maintenance.auto", "core.fsmonitor"):
@@ -132,7 +132,7 @@ def test_nothing_works_behind_our_back(bare_repo: Repo) -> None:
 
 
 def test_the_boundary(bare_repo: Repo) -> None:
-    """A process that is told a number dies at that boundary, before the call behind it; other numbers do nothing."""
+    """A process dies at the given boundary, before the call behind it; other numbers do nothing."""
     code = "from sow.system import git\nfor n in range(3): git.run(['branch', f'b{n}'], cwd='.')"
     process = call(bare_repo, code=code, **{VARIABLE: "3"})
     process.communicate(timeout=300)

@@ -1,4 +1,4 @@
-"""The proxy of a box: what it connects, what it refuses, and what it records."""
+"""The proxy of a sandbox: what it connects, what it refuses, and what it records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 
 class Server:
-    """A server that keeps what each connection sent first, and says hello."""
+    """A server that keeps the first data of each connection, and replies."""
 
     def __init__(self) -> None:
         self.asked: list[bytes] = []
@@ -51,7 +51,7 @@ def server() -> Iterator[Server]:
 
 
 class Box:
-    """What the launcher does in a box: it hands over listening sockets, which are on our own loopback device here."""
+    """Does what the launcher does in a sandbox: it hands over listening sockets of this machine's loopback device."""
 
     def __init__(self, log: Path, hosts: Hosts, **environment: str) -> None:
         self.proxy = NetworkProxy(hosts, str(log), environment)
@@ -60,7 +60,7 @@ class Box:
         self.log = log
 
     def ask(self, request: str, port: int = 0) -> bytes:
-        """The answer to a request; the first port is the proxy's, the others are those of this machine."""
+        """Returns the reply to a request; the first port is the proxy's, the others are those of this machine."""
         address = self.listeners[port].getsockname()
         with socket.create_connection(address, 20) as client:
             client.sendall(request.encode("latin-1"))
@@ -90,7 +90,7 @@ def boxes() -> Iterator[list[Box]]:
 
 
 def test_requests_and_tunnels_reach_allowed_hosts(tmp_path: Path, server: Server, boxes: list[Box]) -> None:
-    """A request is passed on without what belongs to the proxy, a tunnel as it is, and a named port without a proxy."""
+    """A request is passed on without the proxy's headers, a tunnel unchanged, and a named port without a proxy."""
     host = f"127.0.0.1:{server.port}"
     boxes.append(box := Box(tmp_path / "log", Hosts([host])))
     head = f"Host: {host}\r\nProxy-Authorization: Basic x\r\nConnection: keep-alive\r\n\r\n"
@@ -123,7 +123,7 @@ REFUSED = {
 
 
 def test_everything_else_is_refused(tmp_path: Path, server: Server, boxes: list[Box]) -> None:
-    """No other host is reached, however it is named; what is no request at all is hung up on."""
+    """No other host is reached under any name; anything that is no request is closed."""
     boxes.append(box := Box(tmp_path / "log", Hosts(["model.example", "*.models.example"])))
     answers = {name: box.ask(f"{line.format(port=server.port)}\r\n\r\n") for name, line in REFUSED.items()}
     assert {name for name, answer in answers.items() if answer and b" 403 " not in answer} == set()
@@ -131,8 +131,8 @@ def test_everything_else_is_refused(tmp_path: Path, server: Server, boxes: list[
     assert {line.split()[0] for line in box.lines()} == {"refused"}
 
 
-def test_a_name_that_leads_to_this_machine_is_refused(tmp_path: Path, boxes: list[Box]) -> None:
-    """An allowed name counts only if it leads to another machine; another name of this machine stands for such one."""
+def test_a_name_of_this_machine_is_refused(tmp_path: Path, boxes: list[Box]) -> None:
+    """An allowed name counts only if it resolves to another machine."""
     names = ("ip6-localhost", "ip6-loopback", "localhost.localdomain", socket.gethostname())
     result = {name: address_of(name) for name in names}
     name = next((name for name, address in result.items() if address in ("::1", "127.0.0.1", "127.0.1.1")), "")
@@ -161,7 +161,7 @@ def test_telemetry_is_refused_quietly(tmp_path: Path, boxes: list[Box]) -> None:
 
 
 def test_the_users_own_proxy_is_used(tmp_path: Path, server: Server, boxes: list[Box]) -> None:
-    """A user's proxy with a login gets requests for allowed hosts, and those for this machine do not go there."""
+    """A user's proxy with a login gets requests for allowed hosts, but not those for this machine."""
     own = f"http://ada:secret@127.0.0.1:{server.port}"
     hosts = Hosts(["model.example", "model.example:80"])
     boxes.append(box := Box(tmp_path / "log", hosts, HTTP_PROXY=own, HTTPS_PROXY=own))
@@ -184,7 +184,7 @@ def test_the_users_own_proxy_is_used(tmp_path: Path, server: Server, boxes: list
     ids=["second tunnel", "lone line ends", "second request", "chunks"],
 )
 def test_no_second_request_reaches_the_users_own_proxy(tmp_path: Path, boxes: list[Box], request_text: str) -> None:
-    """A proxy that refuses a tunnel and keeps the connection never sees what the box sends after its request."""
+    """If a proxy refuses a tunnel and keeps the connection, it never sees further data of the sandbox."""
     seen = b""
     with socket.create_server(("127.0.0.1", 0)) as upstream:
         own = f"http://127.0.0.1:{upstream.getsockname()[1]}"
@@ -206,16 +206,16 @@ def test_no_second_request_reaches_the_users_own_proxy(tmp_path: Path, boxes: li
     assert b"evil" not in seen
 
 
-def test_the_log_is_bounded(tmp_path: Path, boxes: list[Box]) -> None:
-    """However many connections are refused, the log stays small, and later allowed ones still have a line."""
+def test_the_log_is_limited(tmp_path: Path, boxes: list[Box]) -> None:
+    """With any number of refused connections the log stays small, and later allowed ones still have a line."""
     boxes.append(box := Box(tmp_path / "log", Hosts(["127.0.0.1:9999"])))
     for _ in range(MOST_LINES + 20):
         box.ask("CONNECT example.org:443 HTTP/1.1\r\n\r\n")
     assert len(box.lines()) == MOST_LINES
 
 
-def test_it_ends_with_its_supervisor(tmp_path: Path) -> None:
-    """Closed, nothing of it is left; what it held open is closed."""
+def test_the_proxy_ends_with_its_supervisor(tmp_path: Path) -> None:
+    """After it is closed no process and no connection is left."""
     box = Box(tmp_path / "log", Hosts([]))
     pid = box.proxy.pid
     box.close()

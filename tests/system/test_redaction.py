@@ -26,31 +26,31 @@ OPEN = (
 
 
 @all_of("name", SECRET)
-def test_a_name_says_that_it_is_secret(name: str) -> None:
-    """A word between underscores, or what a word ends with, makes a variable secret."""
+def test_secret_names(name: str) -> None:
+    """A word between underscores, or the end of a word, makes a variable secret."""
     assert redaction.secrets({name: VALUE}) == [VALUE]
 
 
 @all_of("name", OPEN)
-def test_a_name_that_only_looks_like_it_is_not(name: str) -> None:
-    """Words that merely begin with a secret word make nothing secret."""
+def test_similar_names_are_not_secret(name: str) -> None:
+    """A word that merely begins with a secret word makes nothing secret."""
     assert redaction.secrets({name: VALUE}) == []
 
 
-def test_names_that_are_given_are_secret() -> None:
-    """The user's own names count as they are, and as prefixes where they end with an underscore."""
+def test_given_names_are_secret() -> None:
+    """The user's names count unchanged, and as prefixes if they end with an underscore."""
     environment = {"PLAIN": "plain-value", "MY_HOST": "my-host-value", "MYHOST": "another-value"}
     assert redaction.secrets(environment, ["PLAIN", "MY_"]) == ["my-host-value", "plain-value"]
 
 
-def test_only_a_path_that_is_there_is_none(tmp_path: Path) -> None:
-    """A file that exists is where a secret lies; a value that only looks like a path is a secret."""
+def test_an_existing_path_is_no_secret(tmp_path: Path) -> None:
+    """The path of an existing file is no secret; a value that only looks like a path is."""
     environment = {"SSH_AUTH_SOCK": str(tmp_path), "API_TOKEN": "/h9w/not+a/path=="}
     assert redaction.secrets(environment) == ["/h9w/not+a/path=="]
 
 
 def test_a_short_value_is_no_secret() -> None:
-    """A few letters would be struck out of every other word."""
+    """A few letters would be masked in every other word."""
     assert redaction.secrets({"API_KEY": "yes", "PROXY": "http://u:p@host"}) == []
 
 
@@ -75,7 +75,7 @@ URLS = [
 
 @all_of(("value", "expected"), URLS)
 def test_passwords_in_urls_are_secret(value: str, expected: set[str]) -> None:
-    """What is between a user and a host is secret, whatever the variable is called, in both ways to write it."""
+    """A password between a user and a host is secret, in any variable and both notations."""
     assert expected <= set(redaction.secrets({"ANY": value}))
     if not expected:
         assert redaction.secrets({"ANY": value}) == []
@@ -90,23 +90,23 @@ FORMS = [
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_text_is_redacted_in_every_form(form) -> None:
-    """What is struck out of files is struck out of texts."""
+def test_a_text_is_masked_in_every_form(form) -> None:
+    """Texts are masked in the same forms as files."""
     secret = "s3cret/with é and more"
     text = redaction.redact_text(f"before {form(secret)} after", [secret])
     assert form(secret)[4:-4] not in text
     assert (text[:8], text[-6:]) == ("before *", " after")
 
 
-def test_a_value_that_is_no_text_is_redacted() -> None:
-    """Bytes of the environment that are no UTF-8, and half a character in a text, break nothing."""
+def test_a_value_that_is_no_text_is_masked() -> None:
+    """Bytes of the environment that are not UTF-8, and half a character in a text, cause no error."""
     broken = os.fsdecode(b"\xff\xfe-bytes-\xff")
     assert redaction.redact_text("plain", [broken]) == "plain"
     assert redaction.redact_text(f"{chr(0xD800)} my-secret-value", ["my-secret-value"]).endswith(" " + "*" * 15)
 
 
-def test_only_our_own_file_is_changed(tmp_path: Path) -> None:
-    """A link, a pipe or a folder that a worker puts in the place of its transcript leads nowhere."""
+def test_only_regular_files_are_changed(tmp_path: Path) -> None:
+    """A link, a pipe or a folder in place of a transcript is not followed."""
     other = tmp_path / "other"
     other.write_text("my-secret-value")
     link, pipe, folder = tmp_path / "link", tmp_path / "pipe", tmp_path / "folder"
@@ -118,7 +118,7 @@ def test_only_our_own_file_is_changed(tmp_path: Path) -> None:
     assert other.read_text() == "my-secret-value"
 
 
-def test_a_file_that_cannot_be_redacted_is_said(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_masked_is_an_error(tmp_path: Path) -> None:
     """A transcript that we cannot get at is an error, never a success."""
     with pytest.raises(SystemFailure, match="cannot remove secrets from"):
         redaction.redact_file(str(tmp_path / ("x" * 300)), ["my-secret-value"])

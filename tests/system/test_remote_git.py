@@ -1,4 +1,4 @@
-"""Git calls to remote repositories: many at once, with time limits, without prompts, and nothing is left running."""
+"""Git calls to remote repositories: in parallel, with time limits, without prompts, and no process is left."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sow.system.remote_git import GitCommand
 
 @pytest.fixture(autouse=True)
 def _at_home(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our own git sees only the test's home."""
+    """Lets git see only the test's home."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
 
 
 def test_answers_are_in_the_order_of_the_questions(bare_repo: Repo, tmp_path: Path) -> None:
-    """Thirty questions, more than run at once, are answered each with its own answer."""
+    """Thirty questions, more than run at once, each get their own answer."""
     asks = [
         GitCommand(["ls-remote", "--", str(bare_repo.root if number % 3 else tmp_path / "no")]) for number in range(30)
     ]
@@ -35,14 +35,14 @@ def test_answers_are_in_the_order_of_the_questions(bare_repo: Repo, tmp_path: Pa
     assert [bool(answer.code) for answer in answers] == [not number % 3 for number in range(30)]
 
 
-def test_they_run_at_the_same_time(tmp_path: Path) -> None:
-    """Four of which each waits until all four are there come to an end."""
+def test_calls_run_in_parallel(tmp_path: Path) -> None:
+    """Four calls of which each waits for all four to start are completed."""
     meet = f"cd {tmp_path} && touch $$ && until [ $(ls | wc -l) -ge 4 ]; do sleep 0.05; done"
     asks = [GitCommand(["-c", f"alias.meet=!{meet}", "meet"])] * 4
     assert [result.code for result in remote_git.run_all(asks, timeout=300)] == [0] * 4
 
 
-def test_a_late_one_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_late_call_is_ended(tmp_path: Path) -> None:
     """After its time git and its children are gone, and the others have their answers."""
     mark = tmp_path / "pid"
     late = GitCommand(["-c", f"alias.late=!sh -c 'echo $$ > {mark}; sleep 600'", "late"])
@@ -59,8 +59,8 @@ def test_a_late_one_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_a_helper_in_the_background_holds_nobody_up(tmp_path: Path) -> None:
-    """Git that leaves a program with its pipes behind, as ssh may with a shared connection, has its answer at once."""
+def test_a_background_helper_delays_nothing(tmp_path: Path) -> None:
+    """Git that leaves a program with its pipes, as ssh may with a shared connection, has its answer at once."""
     mark = tmp_path / "pid"
     leaving = GitCommand(["-c", f"alias.leave=!setsid sh -c 'echo $$ > {mark}; exec sleep 600' & echo said", "leave"])
     started = time.monotonic()
@@ -70,8 +70,8 @@ def test_a_helper_in_the_background_holds_nobody_up(tmp_path: Path) -> None:
     os.kill(int(mark.read_text()), signal.SIGKILL)
 
 
-def test_a_watcher_ends_them() -> None:
-    """One word of the watcher, and every command is ended and says why."""
+def test_a_watcher_can_end_the_calls() -> None:
+    """If the watcher says so, every command is ended with the reason."""
     text = iter(["", "", "enough"])
     answer = remote_git.run(
         GitCommand(["-c", "alias.slow=!sleep 600", "slow"]), timeout=300, watch=lambda: next(text, "enough")
@@ -79,8 +79,8 @@ def test_a_watcher_ends_them() -> None:
     assert answer.stopped == "enough"
 
 
-def test_nobody_is_asked_for_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Git that wants a user name runs no helper that could ask, opens no terminal, and fails at once."""
+def test_no_password_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git that wants a user name runs no helper, opens no terminal, and fails at once."""
     helper = tmp_path / "helper"
     helper.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\necho secret\n")
     helper.chmod(0o755)
@@ -94,8 +94,8 @@ def test_nobody_is_asked_for_a_password(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("url", ["ext::sh -c 'touch owned'", "git://127.0.0.1:1/x", "http://127.0.0.1:1/x"])
-def test_other_protocols_are_shut(tmp_path: Path, url: str) -> None:
-    """Even a URL that nobody checked reaches no other protocol, whatever the user's settings allow."""
+def test_other_protocols_are_refused(tmp_path: Path, url: str) -> None:
+    """Even an unchecked URL reaches no other protocol, whatever the user's settings allow."""
     Path(os.environ["HOME"], ".gitconfig").write_text(
         '[protocol]\n\tallow = always\n[protocol "ext"]\n\tallow = always\n'
     )
@@ -105,22 +105,22 @@ def test_other_protocols_are_shut(tmp_path: Path, url: str) -> None:
     assert not (tmp_path / "owned").exists()
 
 
-def test_much_is_told_and_much_is_said() -> None:
-    """A long input is taken while a long output is read, and no more of that is kept than the limit."""
+def test_much_input_and_output() -> None:
+    """A long input is written while a long output is read, and no more of that is kept than the limit."""
     text = "x" * 79 + "\n"
     answer = remote_git.run(GitCommand(["-c", "alias.echo=!cat", "echo"], input=text * 40_000), timeout=300)
     assert answer.code == 0
     assert len(answer.out) == remote_git.MOST
 
 
-def test_a_folder_that_is_gone(tmp_path: Path) -> None:
-    """A missing folder is our error and no crash."""
+def test_a_missing_folder(tmp_path: Path) -> None:
+    """A missing folder is an error with a hint."""
     with pytest.raises(SystemFailure, match="is gone"):
         remote_git.run(GitCommand(["version"], folder=str(tmp_path / "gone")), timeout=300)
 
 
 def test_without_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where git is missing, that is reported."""
+    """A missing git is reported."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemFailure, match="git is not installed"):
         remote_git.run(GitCommand(["version"]), timeout=300)
@@ -145,8 +145,8 @@ remote.run(GitCommand(slow, folder=sys.argv[1]), timeout=300, watch=watch)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_nothing(tmp_path: Path, environment: dict[str, str], number: int) -> None:
-    """Ctrl-C and SIGTERM end git, too, and all that it started."""
+def test_a_signal_leaves_no_process(tmp_path: Path, environment: dict[str, str], number: int) -> None:
+    """Ctrl-C and SIGTERM end git, too, and its children."""
     text = [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(int(number))]
     result = subprocess.run(text, env=environment, capture_output=True, timeout=300)
     assert b"KeyboardInterrupt" in result.stderr

@@ -1,4 +1,4 @@
-"""Whether there is a sandbox is tried once per start of the machine, and again after a failure or a change."""
+"""The sandbox is tried once per start of the machine, and again after a failure or a change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Machine:
         self.program.chmod(0o755)
 
     def ask(self, *arguments: str) -> str:
-        """What is wrong, as a new process sees it."""
+        """Returns the problem that a new process sees."""
         command = [sys.executable, "-c", ASK, *arguments]
         result = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
         return result.stdout.strip()
@@ -44,8 +44,8 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_what_works_is_tried_once(machine: Machine) -> None:
-    """The next process relies on the first one, unless it is asked to try afresh or the program is another one."""
+def test_a_working_sandbox_is_tried_once(machine: Machine) -> None:
+    """The next process relies on the first one, unless it is asked to try again or the program changed."""
     machine.install(WORKS)
     assert [machine.ask(), machine.ask()] == ["", ""]
     assert machine.calls() == 1
@@ -56,14 +56,14 @@ def test_what_works_is_tried_once(machine: Machine) -> None:
     assert machine.calls() == 3
 
 
-def test_what_fails_is_tried_again(machine: Machine) -> None:
-    """A user who repairs the machine need not tell sow."""
+def test_a_failed_sandbox_is_tried_again(machine: Machine) -> None:
+    """After a repair the user need not tell sow."""
     machine.install(FAILS)
     assert all("no room" in machine.ask() for _ in range(2))
     assert machine.calls() == 2
 
 
-def test_a_home_that_cannot_be_written(machine: Machine, tmp_path: Path) -> None:
+def test_without_a_cache_the_sandbox_is_tried_each_time(machine: Machine, tmp_path: Path) -> None:
     """Without a place to remember, it is tried each time."""
     machine.install(WORKS)
     (tmp_path / ".cache").write_text("a file")

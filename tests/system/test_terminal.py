@@ -1,4 +1,4 @@
-"""Output to the terminal cannot move the cursor, turn text around or break a line."""
+"""Output to the terminal cannot move the cursor, reorder text or break a line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SEQUENCES = {
 
 
 class Screen(io.StringIO):
-    """A stream that says that it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -47,7 +47,7 @@ def is_harmful(letter: str) -> bool:
 
 
 @all_of("text", SEQUENCES.values())
-def test_a_known_sequence_is_taken_apart(text):
+def test_a_known_sequence_is_removed(text):
     """No control character of a known sequence is left, and its visible part is."""
     shown = escape_control(text)
     assert not any(is_harmful(letter) for letter in shown)
@@ -55,8 +55,8 @@ def test_a_known_sequence_is_taken_apart(text):
 
 
 @given(st.text(st.characters()))
-def test_nothing_harmful_is_left(text):
-    """Whatever a text holds, half characters included, what is shown is harmless, can be encoded, and stays so."""
+def test_any_text_is_harmless(text):
+    """Any text, with half characters, is shown harmless, can be encoded, and is stable."""
     shown = escape_control(text)
     assert not any(is_harmful(letter) for letter in shown)
     assert escape_control(shown) == shown
@@ -64,25 +64,25 @@ def test_nothing_harmful_is_left(text):
 
 
 @given(st.text(st.characters()))
-def test_a_line_is_one_line(text):
-    """A text for one line has no break that any terminal knows."""
+def test_a_line_has_no_break(text):
+    """A text for one line has no line break of any terminal."""
     assert len(escape_line(text).splitlines()) <= 1
     assert "\t" not in escape_line(text)
 
 
 @pytest.mark.parametrize("text", ["plain", "é 🙂 日本語 עברית", "a\tb\nc", "\u200d👩‍💻", "\u00a0"])
 def test_ordinary_text_stays(text):
-    """Letters of any script, line ends and tabs are shown as they are."""
+    """Letters of any script, line ends and tabs are shown unchanged."""
     assert escape_control(text) == text
 
 
 def test_every_control_character_has_its_picture():
-    """The first 32 control characters are shown, not swallowed: a person sees that something was there."""
+    """The first 32 control characters are shown as pictures, not removed."""
     assert escape_control("\x1b\x00\r\x7f") == "␛␀␍␡"
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colours_obey_the_person(monkeypatch, name, value):
+def test_when_colours_are_used(monkeypatch, name, value):
     """Colour is only for a terminal, and never against NO_COLOR or on a dumb one."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -1,4 +1,4 @@
-"""What was computed from files is kept until one of them changes."""
+"""Values that were computed from files are kept until one of the files changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sow.store.files.file_cache import FileCache, fingerprint
 
 
 def test_a_fingerprint_changes_with_the_file(tmp_path: Path):
-    """Another size, time or file behind a path has another fingerprint, and a missing file has none."""
+    """Another size, time or file at a path has another fingerprint, and a missing file has none."""
     path = tmp_path / "state.yaml"
     assert fingerprint(str(path)) is None
     path.write_text("a")

@@ -6,8 +6,8 @@ from sow.store.files.state_file import MOST_REMEMBERED, DocumentCache
 from sow.store.validators.task import validate
 
 
-def test_a_remembered_document_is_its_readers_own() -> None:
-    """What one reader does to a document is seen by nobody else, at any depth."""
+def test_a_cached_document_belongs_to_its_reader() -> None:
+    """One reader's changes to a document are not visible to others, at any depth."""
     checked = DocumentCache()
     document = {"task": {"criteria": ["one"], "source": {"id": "1"}}}
     checked.add("text", validate, document)
@@ -17,16 +17,16 @@ def test_a_remembered_document_is_its_readers_own() -> None:
     assert checked.get("text", validate) == {"task": {"criteria": ["one"], "source": {"id": "1"}}}
 
 
-def test_another_text_or_another_schema_is_another_document() -> None:
-    """Only the very same text, checked by the same rules, is known."""
+def test_another_text_or_schema_is_another_document() -> None:
+    """Only the same text, checked by the same schema, is cached."""
     checked = DocumentCache()
     checked.add("text", validate, {"task": {}})
     assert checked.get("text\n", validate) is None
     assert checked.get("text", lambda data, at: None) is None
 
 
-def test_the_oldest_documents_are_forgotten_first() -> None:
-    """However much is read, no more text than the limit is remembered, and the newest is."""
+def test_the_oldest_documents_are_dropped_first() -> None:
+    """The cache holds no more text than the limit, and the newest is in it."""
     checked = DocumentCache()
     texts = [str(number).ljust(MOST_REMEMBERED // 8) for number in range(20)]
     for text in texts:

@@ -10,8 +10,8 @@ from sow.store.files import temp_files
 GONE = 999_999_999  # no process has this number
 
 
-def test_what_the_dead_left_is_removed(tmp_path: Path) -> None:
-    """Files and folders of a process that is no more go, at every depth; those of a live one stay."""
+def test_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> None:
+    """Files and folders of a dead process are removed, at every depth; those of a live one stay."""
     folder = tmp_path / "tasks/010"
     folder.mkdir(parents=True)
     (folder / f".state.yaml.{GONE}.0123abcd.tmp").write_text("half")
@@ -24,8 +24,8 @@ def test_what_the_dead_left_is_removed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(["tasks", "010", alive.name])
 
 
-def test_what_is_not_ours_stays(tmp_path: Path) -> None:
-    """Other names, and whatever is where agents write, are nobody's left-overs."""
+def test_other_files_stay(tmp_path: Path) -> None:
+    """Other names, and files in folders of agents, are no leftovers."""
     (tmp_path / "task_output").mkdir()
     names = [f"task_output/.x.{GONE}.0123abcd.tmp", "notes.tmp", f".x.{GONE}.zzzzzzzz.tmp", f"x.{GONE}.0123abcd.tmp"]
     for name in names:

@@ -21,8 +21,8 @@ for number in range(200):
 """
 
 
-def test_many_make_the_same_folders(tmp_path: Path) -> None:
-    """A process that finds that another was quicker continues."""
+def test_parallel_processes_make_the_same_folders(tmp_path: Path) -> None:
+    """A process continues if another one made the folder first."""
     text = [sys.executable, "-c", MAKE, str(tmp_path)]
     pipe = subprocess.PIPE
     makers = [subprocess.Popen(text, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(4)]
@@ -35,8 +35,8 @@ def test_many_make_the_same_folders(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*/a/b"))) == 200
 
 
-def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
-    """What is no folder is named."""
+def test_a_file_in_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
+    """The error names it."""
     (tmp_path / "a").write_text("")
     with pytest.raises(SowError, match=f"cannot make {tmp_path}/a: File exists"):
         user_file.make_folders(str(tmp_path / "a"))

@@ -1,4 +1,4 @@
-"""The export to CUE. tests/full/test_cue_oracle.py proves that a CUE engine judges as sow does."""
+"""The export to CUE. tests/full/test_cue_oracle.py proves that a CUE engine agrees with sow."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ TEXT = {"type": "string"}
 
 
 @pytest.mark.parametrize("name", ["task", "project"])
-def test_the_export_reads_as_it_always_did(bare_repo, name):
-    """The CUE of a task and of a project is, letter by letter, what was looked at and found good."""
+def test_the_export_does_not_change(bare_repo, name):
+    """The CUE of a task and of a project equals a reviewed text, letter by letter."""
     assert bare_repo.ok("schema", "show", name, "--format", "cue").out == (GOLDEN / f"{name}.cue").read_text()
 
 
@@ -34,7 +34,7 @@ def test_every_schema_can_be_exported(version):
         assert text.count("{") == text.count("}")
 
 
-def test_an_old_version_is_exported_as_it_was(bare_repo):
+def test_an_old_version_can_be_exported(bare_repo):
     """`--version` exports the schema of that version."""
     text = bare_repo.ok("schema", "show", "task", "--format", "cue", "--version", "v0.9.0").out
     assert "\t\tassignee: string" in text
@@ -43,7 +43,7 @@ def test_an_old_version_is_exported_as_it_was(bare_repo):
 
 
 def thing(rule: dict, required: bool = True) -> dict:
-    """A schema with one field."""
+    """Returns a schema with one field."""
     return {
         "$id": "sow:schema/1.0.0/thing",
         "title": "Thing",
@@ -110,32 +110,32 @@ FIELDS = {
 
 @all_of("kind", FIELDS)
 def test_each_rule_has_its_form(kind):
-    """Every keyword that the schemas use is written as CUE has it, and only what is used is imported."""
+    """Every keyword of the schemas has its form in CUE, and only what is used is imported."""
     rule, imports, field = FIELDS[kind]
     assert export(thing(rule)) == f"{HEAD}{imports}#Thing: {{\n\t{field}\n}}\n"
 
 
-def test_a_field_that_is_named_like_a_type():
+def test_a_field_with_the_name_of_a_type():
     """Quotes keep such a field from hiding the type, which other fields use."""
     document = thing(TEXT)
     document["properties"] = {"number": {"type": "integer"}, "cost": {"type": "number"}}
     assert export(document) == f'{HEAD}#Thing: {{\n\t"number"?: int\n\tcost?: number\n}}\n'
 
 
-def test_settings_may_leave_out_everything_but_the_type(bare_repo):
+def test_settings_may_omit_everything_but_the_type(bare_repo):
     """In the CUE of the user's settings each field has a question mark or a default, except an executor's type (A9)."""
     text = bare_repo.ok("schema", "show", "user-config", "--format", "cue").out
     assert re.findall(r"^\t+(\w+): (?!\*)", text, re.M) == ["type"]
 
 
-def test_a_field_that_may_be_missing_has_a_question_mark():
+def test_an_optional_field_has_a_question_mark():
     """Optional is what is neither required nor has a default."""
     assert "\tx?: string\n" in export(thing(TEXT, required=False))
     assert '\tx: *"y" | string\n' in export(thing({**TEXT, "default": "y"}, required=False))
 
 
-def test_a_condition_narrows_what_it_names():
-    """What a condition asks for is a field inside `if`, and null is no text there."""
+def test_a_condition_restricts_its_fields():
+    """The requirement of a condition is a field inside `if`, and null is no text there."""
     document = thing({"enum": ["open", "done"]})
     document["properties"]["by"] = {"enum": ["ada", None]}
     document["allOf"] = [
@@ -149,7 +149,7 @@ def test_a_condition_narrows_what_it_names():
     )
 
 
-def test_a_shared_definition_is_named_once():
-    """What the schema defines for several fields is a definition of its own, and the fields refer to it."""
+def test_a_shared_definition_is_written_once():
+    """A definition for several fields has a name, and the fields refer to it."""
     document = thing({"$ref": "#/$defs/task_id"}) | {"$defs": {"task_id": {**TEXT, "description": "Three digits"}}}
     assert export(document) == f"{HEAD}// Three digits\n#TaskId: string\n\n#Thing: {{\n\tx: #TaskId\n}}\n"

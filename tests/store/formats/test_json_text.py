@@ -31,7 +31,7 @@ VALUES = st.recursive(
 
 
 def strict(text: str) -> Any:
-    """What the standard library reads, without its three concessions."""
+    """Returns what the standard library reads, without its three extensions."""
 
     def refuse(constant: str) -> NoReturn:
         raise ValueError(constant)
@@ -55,8 +55,8 @@ def refusal(text: str) -> str:
 
 @given(VALUES)
 @settings(max_examples=3000 if FULL else 150)
-def test_what_is_written_reads_back_equal(document):
-    """Every document that we write is the same for our reader and for the standard library."""
+def test_written_json_reads_back(document):
+    """Every document that sow writes is the same for sow's reader and for the standard library."""
     text = json_text.dump(document)
     assert repr(json_text.load(text, "f.json")) == repr(document)
     assert repr(json.loads(text)) == repr(document)
@@ -64,20 +64,20 @@ def test_what_is_written_reads_back_equal(document):
 
 @all_of("text", TRICKY)
 def test_a_tricky_text_stays_that_text(text):
-    """A text that YAML, which reads our JSON first, could take for something else is read back as it was."""
+    """A text that YAML could read as something else is read back unchanged."""
     document = {"a": text, "b": {text: [text, {"c": text}]}}
     assert json_text.load(json_text.dump(document), "f.json") == document
 
 
 @pytest.mark.parametrize("value", [1.5, b"a", ("a",), {1}, {1: "a"}, {None: "a"}, {"a": {True: 1}}])
-def test_what_has_no_place_is_not_written(value):
-    """A value outside of what our files hold is refused by the writer, a key that is no text included."""
+def test_unsupported_values_are_not_written(value):
+    """A value of an unsupported type is refused by the writer, also a key that is no text."""
     with pytest.raises(TypeError):
         json_text.dump(value)
 
 
-def test_what_we_wrote_needs_no_slow_parser():
-    """A file of our own hand is read without loading the json module."""
+def test_sows_own_files_need_no_slow_parser():
+    """A file that sow wrote is read without loading the json module."""
     program = (
         "import sys; from sow.store.formats import json_text as t\n"
         "d = {'a': [1, None, True, 'é\\x1b', {'b': {}}], 'c': []}\n"
@@ -111,8 +111,8 @@ REFUSED = {
 
 
 @all_of(("text", "words"), REFUSED.values())
-def test_what_is_not_read_is_refused(text, words):
-    """Repeated keys, endless numbers, half characters and bombs are our error, never a crash here or later."""
+def test_dangerous_json_is_refused(text, words):
+    """Repeated keys, endless numbers, half characters and bombs are errors with a hint, never a crash."""
     message = refusal(text)
     assert message.startswith("f.json:")
     assert words in message
@@ -149,8 +149,8 @@ WRONG = {
 
 
 @all_of(("text", "line"), WRONG.values())
-def test_what_is_no_json_is_refused_with_its_line(text, line):
-    """What YAML would read and JSON would not is refused, with the file and the line."""
+def test_invalid_json_is_refused_with_its_line(text, line):
+    """Text that YAML would read and JSON would not is refused, with the file and the line."""
     assert refusal(text).startswith(f"f.json:{line}: ")
 
 
@@ -158,8 +158,8 @@ def test_what_is_no_json_is_refused_with_its_line(text, line):
     "text",
     ["{}", "[]", " {} ", "1", '"a"', "null", '{"a":1}', '{\r\n"a": [1.5, -0, 1E2]\r\n}', '"\\ud83d\\ude42"', "-0.0"],
 )
-def test_json_of_another_hand_is_read(text):
-    """Another layout, other line ends, fractions and escaped pairs are all right."""
+def test_other_json_is_read(text):
+    """Another layout, other line ends, fractions and escaped pairs are accepted."""
     assert repr(json_text.load(text, "f.json")) == repr(json.loads(text))
 
 
@@ -184,16 +184,16 @@ def read_like_the_library(text: str) -> None:
 @pytest.mark.full
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 @settings(max_examples=50_000 if FULL else 400)
-def test_no_text_reads_differently_from_strict_json(text):
-    """Whatever pieces a text is made of, it is refused, or it means what the standard library says."""
+def test_any_text_is_read_as_strict_json_or_refused(text):
+    """A text of any pieces is refused, or has the meaning that the standard library gives it."""
     read_like_the_library(text)
 
 
 @pytest.mark.full
 @given(VALUES, st.data())
 @settings(max_examples=10_000 if FULL else 200)
-def test_a_damaged_file_reads_like_strict_json_or_not_at_all(document, data):
-    """A file of sow with a piece cut out, changed, repeated or put in has no meaning that JSON does not give it."""
+def test_a_damaged_file_is_read_as_strict_json_or_refused(document, data):
+    """A file of sow with a piece removed, changed, repeated or added has no other meaning than in JSON."""
     text = json_text.dump({"a": document})
     start = data.draw(st.integers(0, len(text)))
     end = min(len(text), start + data.draw(st.integers(0, 4)))

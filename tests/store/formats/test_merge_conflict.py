@@ -23,14 +23,14 @@ def test_a_side_is_kept_without_the_base(side, text):
     assert merge_conflict.keep(CONFLICT, side) == text
 
 
-def test_a_text_without_a_conflict_is_kept_and_not_refused():
+def test_a_line_of_equals_signs_is_no_conflict():
     """A line of equals signs alone is no conflict."""
     text = "Title\n=======\n"
     assert merge_conflict.keep(text, "ours") == text
     merge_conflict.refuse(text, ".sow/project/log.md")
 
 
-def test_the_hint_says_how_the_sides_differ_and_how_to_keep_one():
+def test_the_hint_shows_the_differences():
     """Each differing field is named with both values, and the command with the sides' names (B4)."""
     with pytest.raises(MergeConflict) as excinfo:
         merge_conflict.refuse(CONFLICT, ".sow/project/state.yaml", yaml_text.load)
@@ -53,8 +53,8 @@ def test_entries_of_a_list_are_compared_by_name():
     assert excinfo.value.hint.split("\n")[:2] == ["phases.b: only ours has it", "phases.c: only theirs has it"]
 
 
-def test_a_file_outside_of_the_project_is_edited_by_hand():
-    """`sow project resolve` knows the project's files only, so other files get the steps of an edit."""
+def test_a_file_outside_the_project_is_edited_by_hand():
+    """`sow project resolve` knows only the project's files, so other files get the steps of an edit."""
     with pytest.raises(MergeConflict) as excinfo:
         merge_conflict.refuse("<<<<<<< HEAD\ntrust: []\n=======\n>>>>>>> x\n", "/home/me/.config/sow/config.yaml")
     assert "delete the lines <<<<<<<, ======= and >>>>>>>" in excinfo.value.hint

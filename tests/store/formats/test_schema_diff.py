@@ -27,8 +27,8 @@ TEXT = {"type": "string"}
 
 
 @pytest.mark.parametrize(("older", "newer"), [("v0.9.0", "v1.0.0"), ("0.9.0", "1.0.0")])
-def test_the_differences_read_as_in_the_seed(bare_repo, older, newer):
-    """`sow schema diff` prints the changes and the suggested migration in the words of the seed."""
+def test_the_differences_as_text(bare_repo, older, newer):
+    """`sow schema diff` prints the changes and the suggested migration."""
     assert bare_repo.ok("schema", "diff", older, newer).out == SEED
 
 
@@ -49,8 +49,8 @@ def test_a_version_does_not_differ_from_itself(bare_repo, version):
     assert bare_repo.ok("schema", "diff", version, version).out == "No changes.\n"
 
 
-def test_an_unknown_version_is_refused_with_the_known_ones(bare_repo):
-    """A version that was never shipped is named, and so are those that were."""
+def test_an_unknown_version_is_refused(bare_repo):
+    """The error names the unknown version and the released ones."""
     result = bare_repo.sow("schema", "diff", "v0.9.0", "v7.0.0")
     assert (result.code, result.err) == (
         2,
@@ -105,15 +105,15 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_change_is_found_and_told(kind):
-    """Each kind of change is found once, with a sentence for it and a piece of advice."""
+def test_every_kind_of_change_is_found(kind):
+    """Each kind of change is found once, with a sentence for it and a suggestion."""
     older, newer, expected, sentence, advice = KINDS[kind]
     result = _compare("task", older, newer, "")
     assert [(item.kind, item.path, item.old, item.default) for item in result] == expected
     assert [(_sentence(item), _advice(item)) for item in result] == [(sentence, advice)]
 
 
-def test_the_mark_of_a_rename_that_is_history_says_nothing():
+def test_an_old_rename_is_no_change():
     """A field that had its new name already in the older version was not renamed again."""
     marked = rules(b={**TEXT, "x-renamed-from": "a"})
     assert _compare("task", marked, marked, "") == []
@@ -121,7 +121,7 @@ def test_the_mark_of_a_rename_that_is_history_says_nothing():
 
 
 def test_a_rename_is_neither_an_addition_nor_a_removal():
-    """A renamed field beside a new one and a dropped one is told apart from both."""
+    """A renamed field is distinguished from a new one and a dropped one."""
     older = rules(a=TEXT, gone=TEXT)
     newer = rules(b={**TEXT, "x-renamed-from": "a"}, new=TEXT)
     assert [item.kind for item in _compare("task", older, newer, "")] == ["rename", "add optional", "remove"]

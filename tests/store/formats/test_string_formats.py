@@ -35,7 +35,7 @@ EDGES = [
 
 
 def patterns() -> dict[str, set[str]]:
-    """Every pattern that is beside a format, in every version of every schema."""
+    """Returns every pattern of a format, in every version of every schema."""
     result: dict[str, set[str]] = {}
 
     def walk(rule: Any) -> Iterator[dict[str, Any]]:
@@ -63,13 +63,13 @@ def agrees(name: str, text: str) -> None:
 
 
 def test_every_format_has_one_pattern():
-    """No format is without a pattern, none has two, and no schema has a format without code."""
+    """No format is without a pattern, none has two, and each has code."""
     assert set(PATTERNS) == set(FORMATS)
     assert all(len(pattern) == 1 for pattern in PATTERNS.values())
 
 
 @all_of("name", FORMATS)
-def test_the_edges_are_judged_alike(name):
+def test_code_and_pattern_agree_on_edge_cases(name):
     """Code and pattern agree on texts at the edge of every format."""
     for text in EDGES:
         agrees(name, text)

@@ -1,6 +1,6 @@
 """The generated validators accept and refuse what the `jsonschema` library does, and name the same field.
 
-Two of its readings are left out, because our files know them otherwise: it takes 1.0 for a whole number, and its `$`
+Two of its rules are left out on purpose: it takes 1.0 for a whole number, and its `$`
 matches before a line break at the end of a text.
 """
 
@@ -607,9 +607,9 @@ Path = tuple[str | int, ...]
 
 
 class Remembering:
-    """The library, which judges each part of some documents once: what it accepted there it accepts in their changes.
+    """The library, which judges each part of some documents once and accepts it again in their changes.
 
-    A part is known by being the same object under the same rule, and the documents live as long as we do.
+    A part is known by being the same object under the same rule, and the documents live as long as this object.
     """
 
     def __init__(self, name: str) -> None:
@@ -662,7 +662,7 @@ SWAPS: list[Any] = [
 
 
 def verdict(name: str, document: Any) -> str | None:
-    """The place of our complaint, None where there is none."""
+    """Returns the path of sow's error, or None."""
     try:
         import_module(f"sow.store.validators.{name.replace('-', '_')}").validate(document)
     except SchemaError as complaint:
@@ -676,7 +676,7 @@ def shown(path: Any) -> str:
 
 
 def places(document: Any, library: Draft7Validator | Remembering) -> set[str]:
-    """The fields that the library complains about."""
+    """Returns the fields of the library's errors."""
     result = set()
     for error in library.iter_errors(document):
         here = list(error.absolute_path)
@@ -690,7 +690,7 @@ def places(document: Any, library: Draft7Validator | Remembering) -> set[str]:
 
 
 def agree(name: str, document: Any, library: Draft7Validator | Remembering | None = None) -> bool:
-    """Insist on the same verdict and the same field; returns whether the document is valid."""
+    """Checks that both give the same verdict and the same field; tells whether the document is valid."""
     expected = places(document, library or LIBRARY[name])
     ours = verdict(name, copied(document))
     if not expected:
@@ -701,7 +701,7 @@ def agree(name: str, document: Any, library: Draft7Validator | Remembering | Non
 
 
 def paths(value: Any, here: Path = ()) -> Iterator[Path]:
-    """Every place in a document."""
+    """Returns every path in a document."""
     yield here
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in items:
@@ -715,14 +715,14 @@ def at(document: Any, path: Path) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A document of its own: a validator fills in what is missing."""
+    """Returns a copy of the document, since a validator adds defaults."""
     if isinstance(value, dict):
         return {key: copied(value) for key, value in value.items()}
     return [copied(item) for item in value] if isinstance(value, list) else value
 
 
 def opened(document: Any, path: Path) -> tuple[Any, Any]:
-    """A document that shares all with the given one but what leads to a place, and the part which is there."""
+    """Returns a document that shares everything except the way to a place, and the part at that place."""
     result = part = copy.copy(document)
     for key in path:
         part[key] = copy.copy(part[key])
@@ -731,7 +731,7 @@ def opened(document: Any, path: Path) -> tuple[Any, Any]:
 
 
 def replaced(document: Any, path: Path, value: Any) -> Any:
-    """The document with another value at one place, which may be a new one."""
+    """Returns the document with another value at one place, which may be new."""
     if not path:
         return value
     result, part = opened(document, path[:-1])
@@ -746,7 +746,7 @@ def removed(document: Any, path: Path) -> Any:
 
 
 def changes(document: Any) -> Iterator[Any]:
-    """The document with one change, for every place and every change."""
+    """Returns the document with one change, for every place and every change."""
     for path in paths(document):
         yield from (replaced(document, path, swap) for swap in SWAPS)
         if path:
@@ -756,7 +756,7 @@ def changes(document: Any) -> Iterator[Any]:
 
 
 def fields(rule: Any, root: Any) -> Iterator[str]:
-    """Every property that a schema names, as a path without indexes."""
+    """Returns every property of a schema, as a path without indexes."""
     rule = root["$defs"][rule["$ref"].rpartition("/")[2]] if "$ref" in rule else rule
     inner = rule.get("additionalProperties")
     for key, each in rule.get("properties", {"*": inner} if isinstance(inner, dict) else {}).items():
@@ -768,7 +768,7 @@ def fields(rule: Any, root: Any) -> Iterator[str]:
 
 @all_of("name", NAMES)
 def test_the_samples_are_valid_and_complete(name):
-    """Every sample is accepted, and no field of a schema is missing in the first."""
+    """Every sample is accepted, and the first has every field of its schema."""
     assert all(agree(name, item) for item in VALID[name])
     document = schema.document(name)
     present = {shown(path) for path in paths(VALID[name][0])}
@@ -778,8 +778,8 @@ def test_the_samples_are_valid_and_complete(name):
 
 
 @few_of("name", NAMES, 4)
-def test_one_change_at_every_place_is_judged_alike(name):
-    """A field that is missing, unknown, of a wrong type, out of range or badly formed gets the library's verdict."""
+def test_one_change_at_every_place_gets_the_same_verdict(name):
+    """A missing, unknown or wrong field gets the library's verdict."""
     library = Remembering(name)
     verdicts = [agree(name, change, library) for document in VALID[name] for change in changes(document)]
     assert verdicts.count(False) > 60
@@ -801,8 +801,8 @@ CONDITIONS = {
 
 
 @all_of(("name", "inner", "place"), CONDITIONS.values())
-def test_a_condition_names_the_field_that_it_misses(name, inner, place):
-    """What a status demands is demanded, and the complaint names it."""
+def test_a_condition_names_the_missing_field(name, inner, place):
+    """A field that a status requires is required, and the error names it."""
     inner = {key: value for key, value in inner.items() if value is not ...}
     document = {**VALID[name][0], "task": inner} if name == "task" else {**VALID[name][0], "notes": [inner]}
     assert not agree(name, document)
@@ -810,7 +810,7 @@ def test_a_condition_names_the_field_that_it_misses(name, inner, place):
 
 
 def documents(rule: Any, root: Any) -> st.SearchStrategy[Any]:
-    """Documents of the schema's shape; lengths, conditions and repeats are left to chance."""
+    """Generates documents of the schema's shape, with random lengths, conditions and repeats."""
     if "$ref" in rule:
         return documents(root["$defs"][rule["$ref"].rpartition("/")[2]], root)
     if "enum" in rule:
@@ -840,8 +840,8 @@ ANYTHING = st.one_of(st.sampled_from(SWAPS), st.text(max_size=12), st.integers(-
 @few_of("name", NAMES, 1)
 @given(data=st.data())
 @settings(max_examples=1000 if FULL else 30, suppress_health_check=list(HealthCheck))
-def test_any_document_is_judged_alike(name, data):
-    """Documents of the schema's shape, as they are and with something else at one place, get the library's verdict."""
+def test_any_document_gets_the_same_verdict(name, data):
+    """Documents of the schema's shape, also with something else at one place, get the library's verdict."""
     root = schema.document(name)
     document = data.draw(documents(root, root))
     assume(not _ends_in_a_line_break(document))
@@ -857,7 +857,7 @@ def _ends_in_a_line_break(value: Any) -> bool:
     return (isinstance(value, str) and value.endswith("\n")) or any(_ends_in_a_line_break(item) for item in inner)
 
 
-def test_defaults_are_filled_in_anew_each_time():
+def test_defaults_are_new_objects():
     """A missing field with a default gets it, and no two documents share a list."""
     first, second = copy.deepcopy(VALID["task"][2]), copy.deepcopy(VALID["task"][2])
     assert verdict("task", first) is verdict("task", second) is None
@@ -868,7 +868,7 @@ def test_defaults_are_filled_in_anew_each_time():
     assert second["task"]["criteria"] == []
 
 
-def test_a_complaint_is_short():
+def test_an_error_is_short():
     """A key as long as the file does not make a message as long as the file."""
     with pytest.raises(SchemaError) as refused:
         import_module("sow.store.validators.repo_config").validate({"schema_version": "1.2.0", "x" * 10**6: 1})
@@ -876,7 +876,7 @@ def test_a_complaint_is_short():
 
 
 def test_a_key_that_is_no_text_is_refused():
-    """YAML has keys of other types; no schema takes one."""
+    """YAML has keys of other types; no schema accepts one."""
     assert verdict("repo-config", {"schema_version": "1.2.0", 1: "a"}) == "1"
     assert verdict("user-config", {"agents": {"bindings": {1: "a"}}}) == "agents.bindings"
 
@@ -900,8 +900,8 @@ PRINTED = """{
 }"""
 
 
-def test_the_notes_of_the_specification_are_valid(tmp_path, bare_repo):
-    """The session of notes that the specification of completion drive prints validates as it is."""
+def test_the_example_notes_are_valid(tmp_path, bare_repo):
+    """The documented example of a session of notes is valid."""
     assert agree("notes", json.loads(PRINTED))
     folder = tmp_path / "completion_drive"
     folder.mkdir()

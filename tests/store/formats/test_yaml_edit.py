@@ -52,7 +52,7 @@ CHANGED = {
 
 @all_of("case", CHANGED)
 def test_a_value_is_set(case: str):
-    """Only the value changes: comments, blank lines, quotes and the layout of the rest stay (A19)."""
+    """Only the value changes: comments, blank lines, quotes and the layout stay (A19)."""
     text, path, expected = CHANGED[case]
     assert set_value(text, path.split("."), "7") == expected
     assert _at(parse_yaml(expected), path) == 7
@@ -74,7 +74,7 @@ REMOVED = {
 
 @all_of("case", REMOVED)
 def test_an_entry_is_removed(case: str):
-    """The lines of the entry go, and everything else stays."""
+    """The lines of the entry are removed, and everything else stays."""
     text, path, expected = REMOVED[case]
     assert remove(text, path.split(".")) == expected
     assert _at(parse_yaml(expected), path) is None
@@ -92,7 +92,7 @@ KEYS += [f"agents.executors.{name}.{key}" for name in ("cursor", "mine") for key
 
 @given(st.lists(st.sampled_from(KEYS), min_size=1))
 def test_the_template_keeps_its_comments(keys: list[str]):
-    """After any changes and their removal, each comment of the template is there, in its old order."""
+    """After any changes and their removal, each comment of the template is there, in its order."""
     text = template("here")
     comments = [line for line in text.splitlines() if line.lstrip().startswith("#")]
     for key in keys:

@@ -1,4 +1,4 @@
-"""YAML that sow writes reads the same everywhere, and no other text gets a second meaning."""
+"""YAML that sow writes reads the same everywhere, and no other text has two meanings."""
 
 from __future__ import annotations
 
@@ -69,34 +69,34 @@ def refusal(text: str) -> str:
 @pytest.mark.full
 @given(DOCUMENTS)
 @settings(max_examples=2000 if FULL else 150)
-def test_what_is_written_reads_back_equal(document):
-    """Every document of the allowed shape is the same for our reader, for YAML 1.2 and for YAML 1.1."""
+def test_written_yaml_reads_back(document):
+    """Every document of the allowed shape is the same for sow's reader, for YAML 1.2 and for YAML 1.1."""
     same_everywhere(document)
 
 
 @all_of("text", TRICKY)
 def test_a_tricky_text_stays_that_text(text):
-    """A text that YAML could take for something else is read back as it was, as value, key, item and deep inside."""
+    """A text that YAML could read as something else is read back unchanged, as value, key, item and deep inside."""
     same_everywhere({"value": text})
     same_everywhere({"list": [text, {"in": text}, text]})
     if len(text) < 1000:  # YAML allows no longer key on one line
         same_everywhere({text: text, "a": {text: {text: 1}}})
 
 
-def test_a_number_is_no_text_and_a_text_is_no_number():
-    """Numbers, truth and null keep their types beside texts that look like them."""
+def test_types_are_kept():
+    """Numbers, truth values and null keep their types beside texts that look like them."""
     same_everywhere({"a": [1, "1", True, "true", None, "null", -5, "-5", {}, [], {"b": {}}, {"c": []}]})
 
 
 @pytest.mark.parametrize("value", [1 << 63, b"a", ("a",), {1}, [["a"]], {"a": [[1]]}])
-def test_what_has_no_place_is_not_written(value):
+def test_unsupported_values_are_not_written(value):
     """A value outside of the allowed shape is refused by the writer."""
     with pytest.raises(TypeError, match="no place in a state file"):
         yaml_text.dump({"a": value})
 
 
-def test_the_writer_and_the_reader_have_the_same_depth():
-    """What is nested as deeply as allowed is written and read; one level more is neither."""
+def test_writer_and_reader_have_the_same_depth():
+    """The deepest allowed nesting is written and read; one level more is neither."""
     deepest: dict[str, Any] = {}
     for _ in range(yaml_text.MAX_DEPTH):
         deepest = {"a": deepest}
@@ -116,14 +116,14 @@ for number, text in enumerate(json.load(open(sys.argv[1]))):
 
 
 def scanned(tmp_path: Path, texts: list[str]) -> str:
-    """Which of the texts made a fresh process load the careful parser; empty when none did."""
+    """Returns the texts that made a fresh process load the careful parser."""
     file = tmp_path / "texts.json"
     file.write_text(json.dumps(texts))
     return subprocess.run([sys.executable, "-c", REPORT, str(file)], capture_output=True, text=True).stderr
 
 
-def test_what_we_wrote_is_never_scanned(tmp_path, task_repo: Repo):
-    """A file of our own hand is read by the fast parser alone, whatever texts it holds."""
+def test_sows_own_files_are_read_by_the_fast_parser(tmp_path, task_repo: Repo):
+    """A file that sow wrote needs only the fast parser, with any texts."""
     plain = [text for text in TRICKY if not set("&*!") & set(text) and "<<<<<<<" not in text]
     texts = [yaml_text.dump({"key": item, item[:100]: [item, {"a": item}]}) for item in plain]
     texts += [path.read_text() for path in task_repo.project.rglob("*.yaml")]
@@ -150,8 +150,8 @@ def test_what_we_wrote_is_never_scanned(tmp_path, task_repo: Repo):
         "a: " + "-" * 600 + "\n",
     ],
 )
-def test_another_hand_is_scanned(tmp_path, text):
-    """A text that our writer would not have written so, or that could hold an alias, is looked at with care."""
+def test_other_files_are_read_by_the_careful_parser(tmp_path, text):
+    """A text that sow would not have written so, or that may hold an alias, is read with care."""
     assert "document 0 was scanned" in scanned(tmp_path, [text])
 
 
@@ -190,13 +190,13 @@ REPEATED = {
 
 @all_of(("text", "line"), REPEATED.values())
 def test_a_repeated_key_is_refused_with_its_line(text, line):
-    """A key that stands twice is our error, however it is spelled and wherever it stands."""
+    """A repeated key is an error, in any spelling and at any place."""
     assert refusal(text).startswith(f"f.yaml:{line}: the key ")
 
 
 @pytest.mark.parametrize("text", ["1: a\n0x1: b\n", "null: a\n~: b\n", "true: a\nTrue: b\n", "10: a\n010: b\n"])
 def test_two_spellings_of_one_key_are_refused(text):
-    """Two keys that differ as texts and are one key for the parser do not swallow each other."""
+    """Two keys that differ as texts and are equal for the parser are refused."""
     assert refusal(text) == "f.yaml: two keys are the same"
 
 
@@ -236,8 +236,8 @@ REFUSED = {
 
 
 @all_of(("text", "line", "words"), REFUSED.values())
-def test_what_is_not_read_is_refused_with_its_line(text, line, words):
-    """Anchors, aliases, tags, second documents and mistakes are our error, with the file and the line."""
+def test_unsupported_yaml_is_refused_with_its_line(text, line, words):
+    """Anchors, aliases, tags, second documents and mistakes are errors with the file and the line."""
     message = refusal(text)
     assert message.startswith(f"f.yaml:{line}: ")
     assert words in message
@@ -252,8 +252,8 @@ CONFLICTS = {
 
 
 @pytest.mark.parametrize(("text", "line"), CONFLICTS.values(), ids=CONFLICTS)
-def test_a_merge_conflict_is_named_as_one(text, line):
-    """What git left in a file is told apart from other mistakes, since a person is at work there."""
+def test_a_merge_conflict_is_recognised(text, line):
+    """Conflict marks of git get an error of their own."""
     with pytest.raises(MergeConflict, match=f"^f.yaml:{line}: git left a merge conflict here$"):
         yaml_text.load(text, "f.yaml")
 
@@ -276,18 +276,18 @@ READ = {
 
 @all_of("text", READ.values())
 def test_an_edited_file_is_read(text):
-    """Comments, other quotes, flow style, empty lines and the line ends of other systems are all right."""
+    """Comments, other quotes, flow style, empty lines and other line ends are accepted."""
     assert yaml_text.load(text, "f.yaml") == {"a": 1, "b": ["x"]}
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
-    """A file with the mark that some editors put first reads as without it."""
+def test_a_byte_order_mark_is_ignored(tmp_path):
+    """A file with the mark that some editors put first is read as without it."""
     (tmp_path / "f.yaml").write_bytes(b"\xef\xbb\xbfa: 1\n")
     assert yaml_text.load(read_text(Disk(), str(tmp_path / "f.yaml")), "f.yaml") == {"a": 1}
 
 
 def test_a_merge_key_is_a_key_like_others():
-    """YAML 1.2 has no merge: what is below << does not slip into the mapping around it."""
+    """YAML 1.2 has no merge: the value of << is not merged into the mapping."""
     assert yaml_text.load("<<: {a: 1}\nb: 2\n", "f.yaml") == {"<<": {"a": 1}, "b": 2}
 
 
@@ -297,7 +297,7 @@ def test_a_large_text_is_refused_unread():
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "null\n", "~"])
-def test_an_empty_text_is_nothing(text):
+def test_an_empty_text_is_null(text):
     """A text without a document is null, which no schema accepts."""
     assert yaml_text.load(text, "f.yaml") is None
 
@@ -314,7 +314,7 @@ FRAGMENTS = [
 
 
 def facts(node: Any) -> tuple[int, bool]:
-    """How many keys PyYAML sees below a node, and whether one of them is repeated."""
+    """Returns how many keys PyYAML sees below a node, and whether one of them is repeated."""
     if isinstance(node, yaml.MappingNode):
         keys = [key.value if isinstance(key, yaml.ScalarNode) else "" for key, _ in node.value]
         below = [facts(value) for _, value in node.value]
@@ -332,7 +332,7 @@ def keys_in(data: Any) -> int:
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join))
 @settings(max_examples=50_000 if FULL else 500)
 def test_no_text_has_a_second_meaning(text):
-    """Whatever pieces a text is made of, it is refused, or it is read with every key that another parser sees."""
+    """A text of any pieces is refused, or it is read with every key that another parser sees."""
     try:
         data = yaml_text.load(text, "f.yaml")
     except InvalidFile:
@@ -345,8 +345,8 @@ def test_no_text_has_a_second_meaning(text):
 
 @given(DOCUMENTS, st.data())
 @settings(max_examples=5000 if FULL else 200)
-def test_a_line_that_stands_twice_is_never_lost_in_silence(document, data):
-    """A line of a written file that is repeated somewhere is refused, or nothing of the file is lost."""
+def test_a_repeated_line_is_never_lost(document, data):
+    """If a line of a written file is repeated somewhere, the file is refused, or nothing of it is lost."""
     lines = yaml_text.dump(document).split("\n")[:-1]
     line = data.draw(st.sampled_from(lines))
     lines.insert(data.draw(st.integers(0, len(lines))), line)

@@ -1,4 +1,4 @@
-"""Nobody else decides about a task while an agent works on it."""
+"""No other process decides about a task while an agent works on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDS = [("completed", ""), ("abandoned", "enough")]
 
 
 @pytest.mark.parametrize(("status", "reason"), ENDS)
-def test_another_process_has_it(task_repo: Repo, status: str, reason: str):
+def test_a_task_of_another_process_is_not_decided(task_repo: Repo, status: str, reason: str):
     """Approving and abandoning are refused while a process holds the task, with its name; nothing is changed."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     before = task_repo.snapshot()
@@ -30,7 +30,7 @@ def test_another_process_has_it(task_repo: Repo, status: str, reason: str):
 
 
 @pytest.mark.parametrize(("status", "reason"), ENDS)
-def test_its_holder_may(task_repo: Repo, status: str, reason: str):
+def test_the_holder_may_end_the_task(task_repo: Repo, status: str, reason: str):
     """Who has the task may end it."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     home = find(option=str(task_repo.root), environment={}, cwd="/")

@@ -52,14 +52,14 @@ def entry(text: str, **changes: Any) -> Any:
 
 
 def as_read(written: Any) -> Any:
-    """Control characters become harmless, empty lines around a text are trimmed, and nothing else changes."""
+    """Returns a text as it is read: control characters escaped, empty lines around it removed."""
     return {**written, "text": escape_control(written["text"]).strip("\n")}
 
 
 @pytest.mark.full
 @given(st.lists(ENTRIES, max_size=4), st.sampled_from(["", "# The log of a task\n", "\n# A\n\n## B\n"]))
 @settings(max_examples=5000 if FULL else 200)
-def test_what_is_written_reads_back(entries, heading):
+def test_written_entries_read_back(entries, heading):
     """Entries of any texts and files, below a heading or not, are read back one by one."""
     text = heading + "".join(log.render(entry) for entry in entries)
     assert log.parse(text) == [as_read(entry) for entry in entries]
@@ -70,7 +70,7 @@ def test_what_is_written_reads_back(entries, heading):
 @all_of("first", LINES)
 @all_of("second", ["", "- b", "### y", "rest"])
 def test_a_line_that_looks_like_another_part_stays_text(first, second, files):
-    """A text that begins like a head, a list of files or an escape of either is read back as that text."""
+    """A text that begins like a heading, a list of files or an escape of either is read back as that text."""
     written = entry(f"{first}\n{second}\nend", files=files)
     assert log.parse(log.render(written)) == [as_read(written)]
 
@@ -82,7 +82,7 @@ def test_empty_lines_before_a_list_do_not_make_it_files():
 
 
 @all_of("cut", range(0, 60, 3))
-def test_a_torn_entry_hurts_no_other(cut):
+def test_a_torn_entry_affects_no_other(cut):
     """The entries before and after one that was cut off at any byte are still there."""
     torn = log.render(entry("torn é 🙂 ### text", agent="b-1")).encode()[:cut].decode("utf-8", "replace")
     text = log.render(entry("first")) + torn + log.render(entry("last", files=["a.py"]))
@@ -93,7 +93,7 @@ def test_a_torn_entry_hurts_no_other(cut):
 
 
 def test_a_log_that_ends_in_half_a_character_is_read(task_repo: Repo):
-    """A writer that died in the middle of a character leaves the log readable, and the next entry complete."""
+    """A writer that was killed within a character leaves the log readable, and the next entry complete."""
     task_repo.ok("log", "--task", "010", "before")
     path = task_repo.task_folder("010") / "log.md"
     path.write_bytes(path.read_bytes() + log.render(entry("torn 🙂")).encode()[:-3])
@@ -110,7 +110,7 @@ def home(repo: Repo) -> Home:
 
 @pytest.mark.parametrize("text", ["", "\n\n", "\ufeff", "\u200e\n"])
 def test_an_entry_without_a_visible_text_is_not_written(repo: Repo, text):
-    """What would be read back as nothing is refused, and the log stays as it was."""
+    """An empty text is refused, and the log stays as it was."""
     path = f"{repo.project}/log.md"
     before = repo.snapshot()
     with pytest.raises(InvalidFile, match="text: must be 1 to 200000"):
@@ -131,7 +131,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("text", "line", "words"), WRONG.values(), ids=WRONG)
 def test_a_wrong_entry_is_named_with_its_line(text, line, words):
-    """`sow validate` says which line of a log is wrong, and what (B7)."""
+    """`sow validate` has the line and the error of a wrong entry (B7)."""
     with pytest.raises(InvalidFile, match=words) as refused:
         log.validate_text(text, "log.md")
     assert refused.value.message.startswith(f"log.md:{line}: ")
@@ -152,7 +152,7 @@ for number in range(int(count)):
 
 
 def test_parallel_writers_never_mix_their_entries(task_repo: Repo):
-    """Eight processes that write short and long entries to one log at once leave every entry whole, in their order."""
+    """Eight processes that write short and long entries to one log leave every entry complete, in their order."""
     path = task_repo.task_folder("010") / "log.md"
     count = 200 if FULL else 25
     writers = [

@@ -30,7 +30,7 @@ def read(folder: Path, *paths: str) -> tuple[list[PlanSource], list[PlanFinding]
 
 
 def one_error(folder: Path, *paths: str) -> PlanFinding:
-    """The only finding, which is an error; nothing was read."""
+    """Returns the only finding, which is an error; nothing was read."""
     sources, findings = read(folder, *paths)
     assert sources == []
     assert [finding.error for finding in findings] == [True]
@@ -38,8 +38,8 @@ def one_error(folder: Path, *paths: str) -> PlanFinding:
     return findings[0]
 
 
-def test_a_file_is_read_as_it_is(tmp_path):
-    """The name is the one that the user gave, and the text has its line endings, without the byte order mark."""
+def test_a_file_is_read_unchanged(tmp_path):
+    """The name is the given one, and the text has its line endings, without the byte order mark."""
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "a.md").write_bytes(b"\xef\xbb\xbf# P\xc3\xa9\r\n\rx")
     for name in ("plans/a.md", "./plans/../plans/a.md", str(tmp_path / "plans" / "a.md")):
@@ -47,8 +47,8 @@ def test_a_file_is_read_as_it_is(tmp_path):
         assert (source.name, source.text, source.in_folder, findings) == (name, "# Pé\r\n\rx", False, [])
 
 
-def test_a_folder_stands_for_its_plan_files(tmp_path):
-    """Files with the four endings in any case, in order; nothing hidden, nothing deeper, nothing else."""
+def test_a_folder_means_its_plan_files(tmp_path):
+    """Files with the four endings in any case, in order; no hidden, deeper or other files."""
     folder = tmp_path / "plans"
     (folder / "deep.md").mkdir(parents=True)
     (folder / "deep.md" / "z.md").write_text(TASK)
@@ -77,14 +77,14 @@ def test_a_readme_without_tasks_is_only_a_warning(tmp_path):
 
 
 def test_a_folder_without_plan_files_is_an_error(tmp_path):
-    """A folder in which there is none names the endings that are looked for."""
+    """The error names the endings of plan files."""
     (tmp_path / "notes.txt").write_text("x")
     result = one_error(tmp_path, ".")
     assert (result.location, result.message) == (".", "there is no plan file in this folder")
     assert ".md, .markdown, .yaml, .yml" in result.hint
 
 
-def test_every_problem_of_every_file_is_said(tmp_path):
+def test_every_problem_of_every_file_is_reported(tmp_path):
     """One bad file hides neither the next one nor the good one."""
     (tmp_path / "good.md").write_text(TASK)
     (tmp_path / "empty.md").write_text(" \n\n")
@@ -113,8 +113,8 @@ def test_every_problem_of_every_file_is_said(tmp_path):
     assert all(finding.error and finding.hint for finding in findings)
 
 
-def test_what_may_not_be_read_is_said(tmp_path):
-    """A file and a folder that the user may not read are errors with the reason."""
+def test_unreadable_files_are_reported(tmp_path):
+    """A file and a folder without permission are errors with the reason."""
     (tmp_path / "a.md").write_text(TASK)
     (tmp_path / "plans").mkdir()
     for name in ("a.md", "plans"):
@@ -147,7 +147,7 @@ def test_the_same_file_is_read_once(tmp_path):
 
 
 def test_a_link_is_followed(tmp_path):
-    """A link to a file and a link to a folder are the user's own: their names stay as given."""
+    """Links to files and folders belong to the user: their names stay as given."""
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "a.md").write_text(TASK)
     (tmp_path / "b.md").symlink_to("real/a.md")
@@ -157,7 +157,7 @@ def test_a_link_is_followed(tmp_path):
 
 
 def test_special_files_are_refused_at_once(tmp_path):
-    """A pipe, a socket and a device are refused, and nobody waits for a writer."""
+    """A pipe, a socket and a device are refused without waiting for a writer."""
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "device.md").symlink_to("/dev/zero")
     (tmp_path / "terminal.md").symlink_to("/dev/tty")
@@ -172,8 +172,8 @@ def test_special_files_are_refused_at_once(tmp_path):
         assert time.monotonic() - start < 60
 
 
-def test_all_files_together_are_bounded(tmp_path):
-    """As much as the limit is read; the file that goes beyond it is named, once, and no other is read after it."""
+def test_the_total_size_is_limited(tmp_path):
+    """The file that exceeds the limit is named once, and no other is read after it."""
     half = MAX_BYTES // 2
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_bytes(b"x" * half)
@@ -189,8 +189,8 @@ def test_all_files_together_are_bounded(tmp_path):
     assert read(tmp_path, "a.md", "b.md", "a.md")[1][0].error is False
 
 
-def test_a_huge_file_is_not_read_whole(tmp_path):
-    """A file of a terabyte is refused as soon as the limit is met."""
+def test_a_huge_file_is_not_read_completely(tmp_path):
+    """A file of a terabyte is refused as soon as the limit is reached."""
     with (tmp_path / "a.md").open("wb") as file:
         file.truncate(1 << 40)
     start = time.process_time()
@@ -198,7 +198,7 @@ def test_a_huge_file_is_not_read_whole(tmp_path):
     assert time.process_time() - start < 2
 
 
-def test_a_folder_with_too_many_files(tmp_path):
+def test_the_number_of_files_in_a_folder_is_limited(tmp_path):
     """No more than the limit is read, and the error is reported once."""
     for number in range(MAX_FILES + 5):
         (tmp_path / f"{number:04}.md").write_text("x")
@@ -207,7 +207,7 @@ def test_a_folder_with_too_many_files(tmp_path):
     assert [finding.message for finding in findings] == ["there are more than 1,000 plan files"]
 
 
-def test_names_that_are_not_utf8(tmp_path):
+def test_names_that_are_not_utf8_are_read(tmp_path):
     """A file whose name is no text is read all the same."""
     (tmp_path / os.fsdecode(b"\xff.md")).write_text(TASK)
     (source,), findings = read(tmp_path, ".")
@@ -262,8 +262,8 @@ def listing(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))
 
 
-def test_a_file_is_replaced_whole(repo, plan):
-    """The new text is there with the old mark and mode, whatever the umask is, and nothing is left beside it."""
+def test_a_file_is_replaced_completely(repo, plan):
+    """The new text has the old byte order mark and mode, with any umask, and nothing is left beside it."""
     names = listing(repo.root)
     (source,), _ = load([str(plan)], "/")
     umask = os.umask(0o077)
@@ -284,15 +284,15 @@ def test_a_file_is_replaced_whole(repo, plan):
         (b"\xef\xbb\xbf\xef\xbb\xbfa", "\ufeffa", "\ufeffb", b"\xef\xbb\xbf\xef\xbb\xbfb"),
     ],
 )
-def test_a_mark_is_kept_as_it_is(repo, plan, data, before, after, result):
-    """No mark is made, doubled or lost, whether the texts have it or not."""
+def test_a_byte_order_mark_is_kept(repo, plan, data, before, after, result):
+    """No mark is added, doubled or lost, whether the texts have it or not."""
     plan.write_bytes(data)
     replace(home_of(repo), str(plan), before, after)
     assert plan.read_bytes() == result
 
 
 def test_a_link_stays_a_link(repo, plan):
-    """The target is replaced where it lies, and every link on the way stays."""
+    """The target is replaced in its place, and every link on the way stays."""
     other = repo.root / "elsewhere"
     other.mkdir()
     plan.rename(other / "real.md")
@@ -317,8 +317,8 @@ def test_a_link_stays_a_link(repo, plan):
     ],
     ids=["another line ending", "more", "binary", "large", "gone", "a pipe", "a folder"],
 )
-def test_a_file_that_was_changed_is_left_alone(repo, plan, change):
-    """Where the file is no longer what was read, the error says so and nothing is written."""
+def test_a_changed_file_is_left_alone(repo, plan, change):
+    """If the file differs from what was read, the error says so and nothing is written."""
     change(plan)
     before = plan.read_bytes() if plan.is_file() else b""
     names = listing(repo.root)
@@ -330,7 +330,7 @@ def test_a_file_that_was_changed_is_left_alone(repo, plan, change):
 
 
 def test_the_same_text_is_not_written(repo, plan):
-    """Where nothing changes the file is not touched, but one that was changed is refused all the same."""
+    """Without a change the file is not written, but a changed file is still refused."""
     facts = plan.stat()
     replace(home_of(repo), str(plan), "old\r\n", "old\r\n")
     assert (plan.stat().st_ino, plan.stat().st_mtime_ns) == (facts.st_ino, facts.st_mtime_ns)
@@ -339,7 +339,7 @@ def test_the_same_text_is_not_written(repo, plan):
 
 
 def test_writers_take_turns(repo, plan):
-    """The file is read and replaced under the lock of the checkout: while another one has it, nothing happens."""
+    """The file is read and replaced under the lock of the checkout."""
     code = (
         "import sys\nfrom sow.store.files.checkout_home import find\n"
         "from sow.store.projects.plan_files import replace\n"
@@ -363,8 +363,8 @@ def test_writers_take_turns(repo, plan):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO])
 @pytest.mark.parametrize("call", ["open", "create", "set_mode", "write", "sync", "replace"])
-def test_what_the_machine_refuses_is_said(repo, plan, call, number):
-    """No space, no permission: a clear error that names the file, which is as it was, and nothing beside it."""
+def test_errors_of_the_system_are_reported(repo, plan, call, number):
+    """No space or no permission is a clear error that names the file, which stays as it was."""
     names = listing(repo.root)
     with pytest.raises(SystemFailure) as excinfo:
         replace(home_of(repo, Refusing(call, number)), str(plan), "old\r\n", "new")

@@ -34,7 +34,7 @@ def empty(bare_repo):
 
 
 def test_a_project_is_made_with_its_folders(empty):
-    """The state file says all that was given, each phase has its folder, and a copy is kept in the git folder."""
+    """The state file has all given values, each phase has its folder, and a copy is in the git folder."""
     home = home_of(empty)
     create(home, phases=[phase("design", "active"), phase("test")])
     text = (empty.project / "state.yaml").read_text()
@@ -60,8 +60,8 @@ def test_a_project_is_made_with_its_folders(empty):
     assert (empty.root / ".git" / "sow" / UUID / "project.yaml").read_text() == text
 
 
-def test_what_was_written_is_read_back(empty):
-    """Loading gives what was created, and saving counts the revision up."""
+def test_a_project_reads_back(empty):
+    """Loading gives what was created, and saving increments the revision."""
     home = home_of(empty)
     made = create(home, description="line one\nline two: \x07 'quoted' \u2028 ✓")
     loaded = projects.load(home)
@@ -90,7 +90,7 @@ def test_no_project_on_a_detached_head(empty):
 
 
 def test_one_project_per_branch(repo):
-    """A second project on a branch is refused, and the first is not touched."""
+    """A second project on a branch is refused, and the first stays."""
     before = repo.snapshot()
     with pytest.raises(SowError, match="one project per branch"):
         create(home_of(repo))
@@ -110,7 +110,7 @@ def test_one_project_per_branch(repo):
         {"phases": [phase("../x", "active")]},
     ],
 )
-def test_what_does_not_follow_the_schema_is_never_written(empty, changes):
+def test_an_invalid_project_is_never_written(empty, changes):
     """A project that breaks a rule of the schema is refused before a folder is made."""
     with pytest.raises(InvalidFile):
         create(home_of(empty), **changes)
@@ -118,7 +118,7 @@ def test_what_does_not_follow_the_schema_is_never_written(empty, changes):
 
 
 def test_a_project_belongs_to_its_branch(repo):
-    """With another branch checked out the project is refused, naming both; without a check it can be looked at."""
+    """With another branch checked out the project is refused with both names; without the check it can be read."""
     repo.git("switch", "-q", "-c", "feat/other")
     home = home_of(repo)
     with pytest.raises(SowError) as refused:
@@ -133,7 +133,7 @@ def test_a_project_belongs_to_its_branch(repo):
 
 
 def test_a_renamed_branch_is_adopted(repo):
-    """After git branch -m the hint names one command, after which the project works on its new branch (B13)."""
+    """After git branch -m the hint has one command, after which the project works on its new branch (B13)."""
     repo.git("commit", "-q", "--allow-empty", "-m", "first")
     repo.git("branch", "-m", "feat/renamed")
     refused = repo.sow("status")
@@ -146,7 +146,7 @@ def test_a_renamed_branch_is_adopted(repo):
     assert "belongs to feat/renamed already" in repo.sow("project", "adopt").err
 
 
-def test_a_project_of_a_branch_that_exists_is_not_adopted(repo):
+def test_a_project_of_an_existing_branch_is_not_adopted(repo):
     """Two branches never have the same project."""
     repo.git("commit", "-q", "--allow-empty", "-m", "first")
     repo.git("switch", "-q", "-c", "feat/other")
@@ -160,7 +160,7 @@ def test_a_project_of_a_branch_that_exists_is_not_adopted(repo):
 
 
 def test_switching_branches_switches_projects(repo):
-    """A project that is committed on its branch comes and goes with it."""
+    """A project that is committed on its branch follows the switch of branches."""
     repo.ok("project", "save")
     repo.git("switch", "-q", "main")
     assert not projects.exists(home_of(repo))
@@ -172,7 +172,7 @@ def test_switching_branches_switches_projects(repo):
 
 
 def test_each_worktree_has_its_own_project(repo, tmp_path):
-    """Linked worktrees hold different projects side by side, and their copies are in the folder that they share."""
+    """Linked worktrees have different projects, and their copies are in the shared git folder."""
     repo.git("worktree", "add", "-q", "-b", "feat/linked", str(tmp_path / "linked"))
     linked = Repo(tmp_path / "linked", repo.environment)
     linked.ok("init", "--project", "Linked")
@@ -188,15 +188,15 @@ def test_no_project_is_an_error_with_a_hint(empty):
     assert refused.value.hint == 'start one: sow project new "NAME"'
 
 
-def test_questions_are_never_numbered_twice(repo):
+def test_question_numbers_are_unique(repo):
     """Each question gets the next number, which is on disk before it is used."""
     home = home_of(repo)
     assert [projects.next_question(home, projects.load(home), NOW) for _ in range(3)] == [1, 2, 3]
     assert projects.load(home)["questions"] == 3
 
 
-def test_tasks_are_found_in_the_order_of_their_numbers(repo):
-    """Tasks of all phases are listed by number, past three digits too; an empty folder or another name is none."""
+def test_tasks_are_sorted_by_number(repo):
+    """Tasks of all phases are listed by number, also past three digits; an empty folder or another name is none."""
     repo.ok("phase", "add", "test", "--reason", "needed", "--yes")
     for ident, where in (("1000", "implementation"), ("020", "test"), ("990", "implementation"), ("011", "test")):
         (repo.project / "phases" / where / "tasks" / ident).mkdir()
@@ -208,7 +208,7 @@ def test_tasks_are_found_in_the_order_of_their_numbers(repo):
 
 
 def test_a_phase_without_a_folder_has_no_tasks(repo):
-    """Git keeps no empty folders: a phase whose folder did not come along is an empty one."""
+    """Git keeps no empty folders: a phase without its folder is an empty one."""
     shutil.rmtree(repo.project / "phases")
     home = home_of(repo)
     assert task_folder.all_folders(home, projects.load(home)) == []

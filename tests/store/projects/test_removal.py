@@ -29,7 +29,7 @@ def finish(repo) -> None:
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_copy_with_every_byte_is_kept(task_repo, words):
-    """What is removed is in .sow/local/removed, whole: states, logs, notes, outputs, odd files and links."""
+    """All files are in .sow/local/removed: states, logs, notes, outputs, odd files and links."""
     finish(task_repo)
     output = task_repo.task_folder("010") / "task_output"
     output.mkdir()
@@ -43,7 +43,7 @@ def test_a_copy_with_every_byte_is_kept(task_repo, words):
     assert os.readlink(task_repo.root / place / "phases/implementation/tasks/010/task_output/link") == "binary"
 
 
-def test_a_removed_project_can_be_put_back(task_repo):
+def test_a_removed_project_can_be_restored(task_repo):
     """The copy, moved back, is the project again."""
     place = task_repo.ok("project", "delete", "--yes").out.strip().rpartition("copy: ")[2]
     (task_repo.root / place).rename(task_repo.project)
@@ -59,8 +59,8 @@ def test_two_removals_keep_two_copies(repo):
     assert len(list((repo.root / ".sow" / "local" / "removed").iterdir())) == 2
 
 
-def test_what_outlives_a_project_stays(repo):
-    """Knowledge and settings stay, and the branch can be merged."""
+def test_knowledge_and_settings_stay(repo):
+    """The branch can be merged with them."""
     repo.git("add", ".sow/config.yaml")
     repo.ok("cleanup")
     assert sorted(path.name for path in (repo.root / ".sow").iterdir()) == [
@@ -74,8 +74,8 @@ def test_what_outlives_a_project_stays(repo):
 
 
 @pytest.mark.parametrize("own", ["", ".sow/knowledge/adrs/0001-signing.md", ".sow/config.yaml"])
-def test_nothing_of_a_new_sow_folder_is_left_for_git(repo, own):
-    """Files that sow made, and that nobody changed or committed, go with the project; git shows no `.sow/`."""
+def test_unchanged_files_of_a_new_sow_folder_are_removed(repo, own):
+    """Files that sow made, and that were neither changed nor committed, are removed with the project."""
     if own:
         with (repo.root / own).open("a") as file:
             file.write("# mine\n")
@@ -88,8 +88,8 @@ def test_nothing_of_a_new_sow_folder_is_left_for_git(repo, own):
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_a_project_that_somebody_runs_is_not_removed(task_repo, words):
-    """While another process has the project, every removal waits and names it, --yes or not."""
+def test_a_project_in_use_is_not_removed(task_repo, words):
+    """While another process has the project, every removal is refused with its name, also with --yes."""
     before = task_repo.snapshot()
     with hold_claim(task_repo) as pid:
         result = task_repo.sow(*words)
@@ -101,8 +101,8 @@ def test_a_project_that_somebody_runs_is_not_removed(task_repo, words):
 
 
 @pytest.mark.parametrize("words", [["cleanup"], ["project", "delete"]])
-def test_open_tasks_are_not_removed_unasked(task_repo, words):
-    """A project with open tasks stays unless --yes says otherwise."""
+def test_open_tasks_need_consent(task_repo, words):
+    """A project with open tasks stays unless --yes is given."""
     before = task_repo.snapshot()
     result = task_repo.sow(*words)
     assert (result.code, result.err) == (
@@ -114,8 +114,8 @@ def test_open_tasks_are_not_removed_unasked(task_repo, words):
 
 
 @pytest.mark.parametrize("words", [["cleanup"], ["project", "delete"]])
-def test_what_cannot_be_read_is_not_removed_unasked(task_repo, words):
-    """A task that cannot be read may be open: it stays unless --yes says otherwise, and then it is in the copy."""
+def test_unreadable_tasks_need_consent(task_repo, words):
+    """A task that cannot be read may be open: it stays unless --yes is given, and then it is in the copy."""
     finish(task_repo)
     (task_repo.task_folder("010") / "state.yaml").write_text("task: [\n")
     before = task_repo.snapshot()
@@ -128,7 +128,7 @@ def test_what_cannot_be_read_is_not_removed_unasked(task_repo, words):
 
 @pytest.mark.parametrize("words", [["cleanup"], ["cleanup", "--yes"]])
 def test_cleanup_leaves_the_project_of_another_branch(repo, words):
-    """On another branch than the project's, cleanup is refused, and delete is the way."""
+    """On another branch than the project's, cleanup is refused, and the hint is delete."""
     repo.git("switch", "-q", "-c", "feat/other")
     before = repo.snapshot()
     result = repo.sow(*words)
@@ -138,7 +138,7 @@ def test_cleanup_leaves_the_project_of_another_branch(repo, words):
     repo.ok("project", "delete")
 
 
-def test_even_a_project_that_nobody_can_read_can_be_deleted(repo):
+def test_an_unreadable_project_can_be_deleted(repo):
     """`sow project delete --yes` moves away what no command can open."""
     (repo.project / "state.yaml").write_text("\0")
     assert repo.sow("project", "delete").code == 2
@@ -147,7 +147,7 @@ def test_even_a_project_that_nobody_can_read_can_be_deleted(repo):
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_without_a_project_there_is_nothing_to_remove(bare_repo, words):
+def test_without_a_project_removal_is_an_error(bare_repo, words):
     """No project is an error, not a silence."""
     bare_repo.ok("init")
     result = bare_repo.sow(*words)
@@ -164,15 +164,15 @@ class Full(Disk):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_failure_leaves_the_project_where_it_is(repo):
-    """Where the folder cannot be moved, it stays, and the error says why."""
+def test_a_failed_removal_changes_nothing(repo):
+    """If the folder cannot be moved, it stays, and the error has the reason."""
     before = digest(repo.project)
     with pytest.raises(SystemFailure, match=r"cannot move .*/\.sow/project: the disk is full"):
         remove(home_of(repo, Full()), force=True, any_branch=True)
     assert digest(repo.project) == before
 
 
-def test_a_link_in_the_place_of_the_copies_is_refused(repo, tmp_path):
+def test_a_link_in_place_of_the_copies_is_refused(repo, tmp_path):
     """The copy never leaves the repository through a link."""
     (tmp_path / "elsewhere").mkdir()
     (repo.root / ".sow" / "local").mkdir(exist_ok=True)
@@ -184,7 +184,7 @@ def test_a_link_in_the_place_of_the_copies_is_refused(repo, tmp_path):
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_a_worker_may_not_remove(repo, words):
+def test_a_worker_may_not_remove_the_project(repo, words):
     """A worker cannot take the project away."""
     result = repo.sow(*words, SOW_TASK="010")
     assert (result.code, "error: a worker may not " in result.err) == (2, True)

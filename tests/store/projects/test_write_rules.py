@@ -19,7 +19,7 @@ TASKS = "phases/implementation/tasks"
 
 
 def patterns(repo: Repo, root: Path | None = None) -> list[str]:
-    """What is closed to the worker on task 010."""
+    """Returns the paths that are denied to the worker on task 010."""
     home = homes.find(option=str(root or repo.root), environment={}, cwd="/")
     project = projects.load(home)
     return list(
@@ -63,12 +63,12 @@ def is_closed(path: str, found: list[str]) -> bool:
         ("sow/config.yaml", False),
     ],
 )
-def test_only_its_own_folder_is_open(task_repo: Repo, path: str, closed: bool) -> None:
-    """Settings, sessions, the project's state, other tasks, worktrees and backups are closed; the work is open."""
+def test_only_its_own_folder_is_writable(task_repo: Repo, path: str, closed: bool) -> None:
+    """Settings, sessions, the project's state, other tasks, worktrees and backups are denied; the work is writable."""
     assert is_closed(f"{task_repo.root}/{path}", patterns(task_repo)) is closed
 
 
-def test_other_phases_are_closed(task_repo: Repo) -> None:
+def test_other_phases_are_denied(task_repo: Repo) -> None:
     """A task folder in another phase belongs to another task, whatever its id."""
     task_repo.ok("phase", "add", "review", "--reason", "to be sure", "--yes")
     result = patterns(task_repo)
@@ -76,7 +76,7 @@ def test_other_phases_are_closed(task_repo: Repo) -> None:
     assert not is_closed(f"{task_repo.task_folder('010')}/state.yaml", result)
 
 
-def test_the_git_folder_of_a_linked_checkout_is_closed_where_it_is(task_repo: Repo, tmp_path: Path) -> None:
+def test_the_git_folder_of_a_linked_checkout_is_denied(task_repo: Repo, tmp_path: Path) -> None:
     """The copies of a project in a linked worktree are in the main repository's git folder."""
     task_repo.git("add", ".sow")
     task_repo.git("commit", "-q", "-m", "state")
@@ -94,15 +94,15 @@ IDS = st.integers(min_value=0, max_value=99_999).map(lambda number: f"{number:03
 
 @given(mine=IDS, other=IDS)
 @example(mine="18299", other="182")
-def test_every_id_but_its_own_fits(mine: str, other: str) -> None:
-    """The patterns of other ids fit all of them, and never the task's own."""
+def test_every_other_id_matches(mine: str, other: str) -> None:
+    """The patterns of other ids match all of them, and never the task's own."""
     fits = any(re.fullmatch(pattern_regex(other_ident), other) for other_ident in write_rules.other_ids(mine))
     assert fits is (mine != other)
 
 
 @given(st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1))
-def test_a_name_fits_itself_and_no_other(name: str) -> None:
-    """A name with signs that patterns use is still only a name."""
+def test_a_name_matches_only_itself(name: str) -> None:
+    """A name with pattern characters is still only a name."""
     result = pattern_regex(write_rules.literal(name))
     assert re.fullmatch(result, name)
     assert not re.fullmatch(result, f"{name}x")

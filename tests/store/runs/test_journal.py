@@ -17,7 +17,7 @@ def lines(count: int) -> list[bytes]:
 
 @given(cuts=st.lists(st.integers(0, 400), max_size=8).map(sorted), start=st.integers(-450, 450))
 def test_every_entry_comes_once(tmp_path_factory, cuts: list[int], start: int):
-    """Whatever pieces a journal is written in, its entries come once and in order, each with where its line ends."""
+    """However a journal is written in pieces, its entries come once and in order, each with the end of its line."""
     path = tmp_path_factory.mktemp("tail") / "journal.jsonl"
     whole = b"".join(lines(6))
     path.write_bytes(b"")
@@ -39,8 +39,8 @@ def _begin(whole: bytes, end: int) -> int:
     return whole[: end - 1].rfind(b"\n") + 1
 
 
-def test_a_torn_line_waits_and_a_lost_one_costs_itself(tmp_path: Path):
-    """Half a line is no entry yet; a line that is none at all is passed over."""
+def test_a_torn_line_waits_and_a_bad_one_is_skipped(tmp_path: Path):
+    """Half a line is no entry yet; an invalid line is skipped."""
     path = tmp_path / "journal.jsonl"
     first, second, third = lines(3)
     path.write_bytes(first + second[:20])
@@ -52,8 +52,8 @@ def test_a_torn_line_waits_and_a_lost_one_costs_itself(tmp_path: Path):
     assert [entry["n"] for entry in tail.read_new() or []] == [1, 2]
 
 
-def test_a_replaced_journal_is_read_anew(tmp_path: Path):
-    """A journal that was removed is told as such, and another in its place is read from its beginning."""
+def test_a_replaced_journal_is_read_from_its_start(tmp_path: Path):
+    """A removed journal is reported as such, and a new one in its place is read from its beginning."""
     path = tmp_path / "journal.jsonl"
     tail = JournalTail(str(path))
     assert tail.read_new() is None

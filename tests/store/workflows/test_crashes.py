@@ -109,14 +109,14 @@ ACTS: dict[str, Act] = {
 
 
 def notes_anywhere(root: Path) -> int:
-    """How many notes there are in all session files of the agent, archived ones included."""
+    """Returns how many notes are in all session files of the agent, archived ones included."""
     files = (root / f"orchestration/agents/{NAME}/completion_drive").glob("session_*.json")
     return sum(len(json.loads(path.read_text())["notes"]) for path in files)
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_an_act_that_was_cut_off_is_made_again(repo: Repo, tmp_path: Path, name: str):
-    """After a death before each change the files are whole, mending is enough, and the same act gets through."""
+def test_an_interrupted_act_can_be_repeated(repo: Repo, tmp_path: Path, name: str):
+    """After a kill before each change the files are valid or repaired, and the same act succeeds."""
     prepare, act, is_done = ACTS[name]
     first = begun(repo)
     prepare(first)
@@ -138,7 +138,7 @@ def test_an_act_that_was_cut_off_is_made_again(repo: Repo, tmp_path: Path, name:
 
 
 def deaths_on_copies(root: Path, folder: Path, act: Callable[[Home], object]):
-    """A copy of the repository for every change before which the act died there."""
+    """Returns a copy of the repository for every change before which the act was killed there."""
     number = 0
     while True:
         number += 1
@@ -162,7 +162,7 @@ def dies(flow: StoredWorkflow, act: Callable[[Home], object], at: int) -> bool:
 
 
 def test_archival_can_be_repeated_and_loses_nothing(repo: Repo):
-    """Dying before each change again and again on the same files, archival ends with one file and one entry."""
+    """After repeated kills on the same files, archival ends with one file and one entry."""
     flow = begun(repo)
     passed(flow)
     died = list(deaths(flow, lambda home: members.complete_member(home, NAME)))
@@ -178,8 +178,8 @@ def test_archival_can_be_repeated_and_loses_nothing(repo: Repo):
     assert [entry.get("file") for entry in log["entries"]] == [entry["file"]]
 
 
-def test_what_a_killed_writer_left_is_removed_at_the_start(repo: Repo):
-    """Unfinished files of the dead go, those of the living, of agents and of others stay."""
+def test_leftovers_of_a_killed_writer_are_removed(repo: Repo):
+    """Unfinished files of dead processes are removed; those of live ones, of agents and of others stay."""
     flow = begun(repo)
     with subprocess.Popen(["true"]) as dead:
         dead.wait()
@@ -200,8 +200,8 @@ def test_what_a_killed_writer_left_is_removed_at_the_start(repo: Repo):
     assert [path for path in stay if not path.exists()] == []
 
 
-def test_an_answer_that_nobody_gave_is_no_answer(repo: Repo):
-    """An agent that writes a resolution of its own into an escalated note gains nothing, however it signs it."""
+def test_an_agents_own_answer_does_not_count(repo: Repo):
+    """An agent that writes a resolution into an escalated note gains nothing, under any name."""
     flow = begun(repo)
     asking(flow)
     question_updates.record_routes(
@@ -215,8 +215,8 @@ def test_an_answer_that_nobody_gave_is_no_answer(repo: Repo):
     assert json.loads(flow.notes().read_text())["notes"][0]["status"] == "escalated"
 
 
-def test_a_session_that_a_crash_left_is_archived_at_the_start(repo: Repo):
-    """An agent that has not started, but has a session, lost it to a crash: it is archived, and begun anew."""
+def test_a_session_of_a_crash_is_archived(repo: Repo):
+    """An agent that has not started, but has a session, lost it to a crash: it is archived, and a new one begins."""
     flow = begun(repo)
     flow.notes().write_text('{"task_id": "old_1727539200", "session_start": 1, "notes": []}\n')
     output = members.archive_leftover_sessions(flow.home)
@@ -229,8 +229,8 @@ def test_a_session_that_a_crash_left_is_archived_at_the_start(repo: Repo):
     assert members.archive_leftover_sessions(flow.home) == []
 
 
-def test_a_session_that_was_just_begun_is_gone_on_with(repo: Repo):
-    """Killed before an agent is at work, its empty session of notes is no left-over: the agent starts with it."""
+def test_a_new_session_is_continued(repo: Repo):
+    """Killed before an agent works, its empty session of notes is no leftover: the agent starts with it."""
     flow = begun(repo)
     session = {"task_id": flow.member()["task_id"], "session_start": 1727539201, "notes": []}
     flow.notes().write_text(json.dumps(session))
@@ -239,8 +239,8 @@ def test_a_session_that_was_just_begun_is_gone_on_with(repo: Repo):
     assert members.begin_session(flow.home, NAME).member["session_start"] == 1727539201
 
 
-def test_archiving_never_writes_over_a_file(repo: Repo):
-    """A name that is taken gets a number behind it."""
+def test_archiving_overwrites_no_file(repo: Repo):
+    """A name that exists gets a number."""
     flow = begun(repo)
     stem = flow.root / "orchestration/x"
     assert disk.free_path(str(stem), ".json") == f"{stem}.json"
@@ -249,8 +249,8 @@ def test_archiving_never_writes_over_a_file(repo: Repo):
     assert disk.free_path(str(stem), ".json") == f"{stem}-3.json"
 
 
-def test_a_failed_archival_is_said_and_logged(repo: Repo):
-    """The session stays where it is, and the log says why."""
+def test_a_failed_archival_is_reported(repo: Repo):
+    """The session stays, and the log has the reason."""
     flow = begun(repo)
     passed(flow)
     flow.notes().unlink()
@@ -262,8 +262,8 @@ def test_a_failed_archival_is_said_and_logged(repo: Repo):
     assert "error" in log["entries"][-1]
 
 
-def test_a_whole_workflow_is_put_away_whatever_happens(repo: Repo):
-    """Dying before each change, the same call moves all of it; a second one of that name gets a number."""
+def test_a_killed_archival_of_a_workflow_can_be_repeated(repo: Repo):
+    """After a kill before each change the same call moves all of it; a second one of that name gets a number."""
     for expected in ("user_management", "user_management-2"):
         flow = begun(repo)
         flow.start()
@@ -281,8 +281,8 @@ def test_a_whole_workflow_is_put_away_whatever_happens(repo: Repo):
     assert archive.names(flow.home) == ["user_management", "user_management-2"]
 
 
-def test_the_runs_of_a_workflow_end_with_it_whatever_happens(repo: Repo):
-    """Dying before each change, the same call ends the open run once, and touches no other one."""
+def test_the_runs_of_an_archived_workflow_end(repo: Repo):
+    """After a kill before each change the same call ends the open run once, and changes no other one."""
     flow = begun(repo)
     asked(flow)
     workflow = flow.folder.workflow()
@@ -322,13 +322,13 @@ def test_the_runs_of_a_workflow_end_with_it_whatever_happens(repo: Repo):
 
 
 def away(home: Home) -> None:
-    """Put a workflow away, unless an earlier call has moved its last file already."""
+    """Archives a workflow, unless an earlier call has moved its last file."""
     if (Path(home.root) / "orchestration/state.yaml").exists():
         archive.archive(home, force=True)
 
 
-def test_an_archive_name_that_is_taken_is_refused(repo: Repo):
-    """A name that a person gives is used as it is, or not at all."""
+def test_an_existing_archive_name_is_refused(repo: Repo):
+    """A name that a person gives is used unchanged, or refused."""
     flow = begun(repo)
     (flow.root / "orchestration/archive/old").mkdir(parents=True)
     with pytest.raises(SowError, match="there is an archive old already"):

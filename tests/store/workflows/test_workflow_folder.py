@@ -1,4 +1,4 @@
-"""A workflow on disk: one state, a view that follows it, a gate, and hand edits that break nothing."""
+"""A workflow on disk: one state, a view that follows it, conditions for moves, and hand edits that break nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sow.store.workflows import design_state, members, question_updates
 
 @pytest.fixture
 def flow(repo: Repo) -> StoredWorkflow:
-    """A workflow with a database agent, and an API agent that waits for it."""
+    """A workflow with a database agent, and an API agent that depends on it."""
     return begun(repo)
 
 
@@ -36,8 +36,8 @@ def edit_view(flow: StoredWorkflow, **statuses: str) -> None:
     (flow.root / "orchestration/shared_status.json").write_text(json.dumps(shown))
 
 
-def test_a_new_workflow_has_the_layout_and_the_view_of_the_protocol(flow: StoredWorkflow):
-    """The folder, the agent folders and the fields of the view, in their order, are those that the protocol prints."""
+def test_a_new_workflow_has_the_documented_layout(flow: StoredWorkflow):
+    """The folder, the agent folders and the fields of the view are those of the protocol, in order."""
     shown = flow.view()
     assert list(shown) == ["task_id", "status", "agents", "verification", "overall_completion_drive_gate"]
     assert list(shown["agents"]["api_agent"]) == [
@@ -51,21 +51,21 @@ def test_a_new_workflow_has_the_layout_and_the_view_of_the_protocol(flow: Stored
 
 
 def test_one_workflow_at_a_time(flow: StoredWorkflow):
-    """A second one is refused, and says what to do with the first."""
+    """A second one is refused with the commands for the first."""
     with pytest.raises(SowError, match="there is a workflow already: user_management"):
         design_state.create(flow.home, "other", "")
 
 
 @pytest.mark.parametrize("name", ["", "Users", "../x", "a b", "1a", "x" * 64])
-def test_a_workflow_has_a_name_that_is_fit_for_a_folder(repo: Repo, name: str):
+def test_a_workflow_name_is_fit_for_a_folder(repo: Repo, name: str):
     """Any other name is refused, and nothing is made."""
     with pytest.raises(SowError, match="is not the name of a workflow"):
         design_state.create(StoredWorkflow(repo.root).home, name, "")
     assert not (repo.root / "orchestration").exists()
 
 
-def test_nobody_starts_before_what_it_depends_on_is_verified(flow: StoredWorkflow):
-    """The store itself refuses every caller."""
+def test_no_agent_starts_before_its_dependencies_are_verified(flow: StoredWorkflow):
+    """The store refuses every caller."""
     with pytest.raises(SowError, match=r"api_agent waits for database_agent \(pending\)"):
         flow.start("api_agent")
     flow.start()
@@ -77,8 +77,8 @@ def test_nobody_starts_before_what_it_depends_on_is_verified(flow: StoredWorkflo
     assert flow.member("api_agent")["status"] == "working"
 
 
-def test_the_session_of_notes_is_there_when_an_agent_begins(flow: StoredWorkflow):
-    """It has the plan's task id and the moment of the start, and follows its schema."""
+def test_an_agent_begins_with_a_session_of_notes(flow: StoredWorkflow):
+    """It has the plan's task id and the time of the start, and follows its schema."""
     flow.start()
     session = json.loads(flow.notes().read_text())
     assert session == {
@@ -93,7 +93,7 @@ def test_the_session_of_notes_is_there_when_an_agent_begins(flow: StoredWorkflow
 
 
 @pytest.mark.parametrize("escalated", [False, True])
-def test_the_gate_holds_in_code(flow: StoredWorkflow, escalated: bool):
+def test_unresolved_notes_block_the_hand_in(flow: StoredWorkflow, escalated: bool):
     """With an open or an escalated note no agent is ready for verification, and the view says blocked."""
     flow.start()
     flow.note()
@@ -110,7 +110,7 @@ def test_the_gate_holds_in_code(flow: StoredWorkflow, escalated: bool):
 
 
 def test_an_agent_is_blocked_only_with_a_question(flow: StoredWorkflow):
-    """Blocked needs an escalated note; with one, the question is in the history."""
+    """Blocked needs an escalated note; then the question is in the history."""
     flow.start()
     flow.note()
     with pytest.raises(SowError, match="no escalated note"):
@@ -123,7 +123,7 @@ def test_an_agent_is_blocked_only_with_a_question(flow: StoredWorkflow):
 
 @pytest.mark.parametrize("status", ["verified", "session_complete", "failed", "pending", "nonsense"])
 def test_an_agent_never_verifies_ends_or_fails_itself(flow: StoredWorkflow, status: str):
-    """Such a status is refused from every place in which an agent works, and changes nothing."""
+    """Such a status is refused from every folder of an agent, and changes nothing."""
     flow.start()
     for before in ("working", "completion_drive_review", "ready_for_verification"):
         if before != "working":
@@ -133,8 +133,8 @@ def test_an_agent_never_verifies_ends_or_fails_itself(flow: StoredWorkflow, stat
         assert flow.member()["status"] == before
 
 
-def test_nobody_moves_another(flow: StoredWorkflow):
-    """An agent's move counts for itself alone, and the orchestrator and a person have no say in it."""
+def test_only_the_agent_itself_moves(flow: StoredWorkflow):
+    """An agent moves only itself, and neither the orchestrator nor a person moves it."""
     flow.start()
     for actor in (itself("api_agent"), Actor(kind=ORCHESTRATOR, name="orchestrator"), ADA):
         with pytest.raises(SowError):
@@ -162,8 +162,8 @@ def test_three_bad_turns_are_a_failure_and_a_question(flow: StoredWorkflow):
     assert flow.folder.workflow()["answers"][0]["answer"] == "Use less memory"
 
 
-def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flow: StoredWorkflow):
-    """All verifications are kept, results stay in the folder while they count, and the next turn gets the feedback."""
+def test_refused_work_goes_back_with_its_findings(flow: StoredWorkflow):
+    """All verifications are kept, the current findings are in the folder, and the next turn gets the feedback."""
     flow.start()
     flow.hand_in()
     members.record_verification(flow.home, "database_agent", result("failed"), feedback="run the tests")
@@ -182,7 +182,7 @@ def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flo
 
 
 def test_five_refusals_are_a_question(flow: StoredWorkflow):
-    """The fifth asks a person and blocks the agent (C17); the answer is the feedback, and the count starts anew."""
+    """The fifth asks a person and blocks the agent (C17); the answer is the feedback, and the count starts again."""
     flow.start()
     for number in range(1, 6):
         flow.hand_in()
@@ -195,8 +195,8 @@ def test_five_refusals_are_a_question(flow: StoredWorkflow):
     assert (flow.member()["rounds"], flow.member()["feedback"]) == (0, "Leave the index out")
 
 
-def test_a_verifier_without_a_result_verifies_nobody(flow: StoredWorkflow):
-    """After three such turns a person is asked, and the agent is as ready as before."""
+def test_a_verifier_without_a_result_verifies_nothing(flow: StoredWorkflow):
+    """After three such turns a person is asked, and the agent is still ready."""
     flow.start()
     flow.hand_in()
     for _ in range(3):
@@ -212,7 +212,7 @@ def test_a_verifier_without_a_result_verifies_nobody(flow: StoredWorkflow):
     assert "verifier_tries" not in flow.member()
 
 
-def test_nobody_verifies_its_own_work(flow: StoredWorkflow):
+def test_no_agent_verifies_its_own_work(flow: StoredWorkflow):
     """A result that names the agent itself as its verifier is refused."""
     flow.start()
     flow.hand_in()
@@ -221,7 +221,7 @@ def test_nobody_verifies_its_own_work(flow: StoredWorkflow):
 
 
 def test_an_answer_goes_through_the_architect(flow: StoredWorkflow):
-    """A person's answer waits for the architect, and is in the note only when it is written there."""
+    """A person's answer waits for the architect, and is in the note only after that."""
     flow.start()
     note = flow.block()
     question_updates.record_routes(flow.home, "database_agent", [EscalationDecision(note, "user", question="Unique?")])
@@ -238,8 +238,8 @@ def test_an_answer_goes_through_the_architect(flow: StoredWorkflow):
     assert (entry["route"], entry["question"], entry["resolution"]) == ("user", "Unique?", "Yes, also for guests")
 
 
-def test_a_person_does_not_write_into_an_escalated_note(flow: StoredWorkflow):
-    """`sow note resolve` of a person is for open notes; what was escalated goes the way of all answers."""
+def test_a_person_does_not_resolve_an_escalated_note(flow: StoredWorkflow):
+    """`sow note resolve` of a person is for open notes; escalated ones go through the architect."""
     flow.start()
     flow.note("a detail")
     note_updates.resolve(flow.home, "database_agent", "1", resolution="fine", actor=ADA)
@@ -249,8 +249,8 @@ def test_a_person_does_not_write_into_an_escalated_note(flow: StoredWorkflow):
 
 
 @pytest.mark.parametrize("category", ["technology", "architecture", "security", "requirements", "conflict"])
-def test_what_is_beyond_an_agent_it_cannot_resolve(flow: StoredWorkflow, category: str):
-    """Such a note must be escalated; a detail is the agent's own."""
+def test_notes_beyond_an_agent_must_be_escalated(flow: StoredWorkflow, category: str):
+    """An agent can resolve a detail only."""
     flow.start()
     flow.note(category=category)
     flow.note(category="detail")
@@ -260,8 +260,8 @@ def test_what_is_beyond_an_agent_it_cannot_resolve(flow: StoredWorkflow, categor
     assert done["resolved_by"] == "agent_self"
 
 
-def test_no_note_is_written_on_work_that_is_handed_in(flow: StoredWorkflow):
-    """Before the start and after the hand-in notes are refused: nobody would look at them."""
+def test_handed_in_work_takes_no_notes(flow: StoredWorkflow):
+    """Before the start and after the hand-in notes are refused."""
     with pytest.raises(SowError, match="is pending"):
         flow.note()
     flow.start()
@@ -271,7 +271,7 @@ def test_no_note_is_written_on_work_that_is_handed_in(flow: StoredWorkflow):
 
 
 def test_outputs_get_a_version_when_they_change(flow: StoredWorkflow):
-    """A dependent reads from the view what is newer than what it has read."""
+    """A dependent reads from the view which inputs are newer than those it read."""
     flow.start()
     members.record_outputs(flow.home, "database_agent", {"task_output/a.sql": "0" * 64})
     members.record_outputs(flow.home, "database_agent", {"task_output/a.sql": "0" * 64})
@@ -281,7 +281,7 @@ def test_outputs_get_a_version_when_they_change(flow: StoredWorkflow):
 
 
 def test_a_workflow_ends_only_when_all_of_it_is_done(flow: StoredWorkflow):
-    """Neither with an agent that is not complete, nor with an unresolved note."""
+    """It ends neither with an agent that is not complete, nor with an unresolved note."""
     flow.start()
     with pytest.raises(SowError, match="not done: database_agent, api_agent"):
         members.set_workflow_status(flow.home, "completed")
@@ -294,8 +294,8 @@ def test_a_workflow_ends_only_when_all_of_it_is_done(flow: StoredWorkflow):
     assert flow.view()["status"] == "completed"
 
 
-def test_a_new_plan_keeps_what_was_done(flow: StoredWorkflow):
-    """A new agent is pending, one in progress keeps its state with the new fields, one that never began goes."""
+def test_a_new_plan_keeps_work_in_progress(flow: StoredWorkflow):
+    """A new agent is pending, one in progress keeps its state with the new fields, a pending one may be removed."""
     from sow.domain.workflows.crew_plan import Member, WorkflowPlan
 
     flow.start()
@@ -314,7 +314,7 @@ def test_a_new_plan_keeps_what_was_done(flow: StoredWorkflow):
     assert members["frontend_agent"]["agent"] == "frontend_agent"
 
 
-def test_approval_is_of_what_was_checked(flow: StoredWorkflow):
+def test_only_the_checked_design_can_be_approved(flow: StoredWorkflow):
     """A design that was not checked, did not pass, or has changed since cannot be approved."""
     facts = {"sections": {"database_agent": "1" * 64}}
     for digest, passed in (("", False), ("0" * 64, False), ("1" * 64, True)):
@@ -328,8 +328,8 @@ def test_approval_is_of_what_was_checked(flow: StoredWorkflow):
 
 
 @pytest.mark.parametrize("damage", ["gone", "", "{", '{"a": 1}', "\xff", "[[[["])
-def test_a_view_that_is_gone_or_torn_is_made_anew(flow: StoredWorkflow, damage: str):
-    """The state is the truth: whatever became of the view, the next act makes it anew and says so."""
+def test_a_missing_or_torn_view_is_written_again(flow: StoredWorkflow, damage: str):
+    """The state counts: with any damage of the view, the next act writes it again and says so."""
     flow.start()
     good = flow.view()
     path = flow.root / "orchestration/shared_status.json"
@@ -344,7 +344,7 @@ def test_a_view_that_is_gone_or_torn_is_made_anew(flow: StoredWorkflow, damage: 
 
 @pytest.mark.parametrize("status", ["verified", "session_complete", "failed", "pending", "ready_for_verification"])
 def test_a_forbidden_edit_of_the_view_is_set_aside(flow: StoredWorkflow, status: str):
-    """A status that the agent may not set, or that its notes forbid, is not taken from the file; the edit is kept."""
+    """A status that the agent may not set, or that its notes forbid, does not count; the edit is kept."""
     flow.start()
     flow.note()
     edit_view(flow, database_agent=status)
@@ -356,8 +356,8 @@ def test_a_forbidden_edit_of_the_view_is_set_aside(flow: StoredWorkflow, status:
     assert len(list((flow.member_folder() / "set_aside").iterdir())) == 1
 
 
-def test_a_lawful_edit_counts_for_an_agent_at_work(flow: StoredWorkflow):
-    """An agent that knows nothing of sow may write its status into the view, all the way to its hand-in."""
+def test_a_legal_edit_of_the_view_counts(flow: StoredWorkflow):
+    """An agent without sow may write its status into the view, up to its hand-in."""
     flow.start()
     edit_view(flow, database_agent="ready_for_verification")
     assert any("no turn of this agent is in progress" in text for text in members.recover(flow.home))
@@ -369,8 +369,8 @@ def test_a_lawful_edit_counts_for_an_agent_at_work(flow: StoredWorkflow):
 
 
 @pytest.mark.parametrize("more", [0, 900], ids=["as old as the last one", "newer than the last one"])
-def test_a_state_that_an_agent_wrote_is_none_by_its_next_call(flow: StoredWorkflow, more: int):
-    """Whatever its revision is, what is in the state during a turn and has no copy is not kept by a call of sow."""
+def test_a_forged_state_does_not_survive_the_next_call(flow: StoredWorkflow, more: int):
+    """With any revision, a state without a copy during a turn is not kept by a call of sow."""
     flow.start()
     path = flow.home.root + "/orchestration/state.yaml"
     text = Path(path).read_text()
@@ -387,7 +387,7 @@ def test_a_state_that_an_agent_wrote_is_none_by_its_next_call(flow: StoredWorkfl
 
 
 def test_the_edit_of_one_agent_moves_no_other(flow: StoredWorkflow):
-    """Entries of others in the same edit are not taken, though the agent's own is."""
+    """Entries of other agents in the same edit do not count, though the agent's own does."""
     flow.start()
     edit_view(flow, database_agent="completion_drive_review", api_agent="working")
     members.recover(flow.home, ending="database_agent")
@@ -407,8 +407,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("way", BROKEN)
-def test_broken_notes_of_one_agent_hurt_nobody_else(flow: StoredWorkflow, way: str):
-    """They are set aside, the last good ones come back, and other agents never notice."""
+def test_broken_notes_affect_one_agent_only(flow: StoredWorkflow, way: str):
+    """They are set aside, the last good ones are restored, and other agents continue."""
     flow.start()
     flow.note()
     good = flow.notes().read_text()
@@ -423,7 +423,7 @@ def test_broken_notes_of_one_agent_hurt_nobody_else(flow: StoredWorkflow, way: s
 
 
 def test_an_agent_cannot_answer_its_own_question_by_hand(flow: StoredWorkflow):
-    """A note that was escalated and says resolved in the file is escalated again, so the gate stays closed."""
+    """A note that was escalated and says resolved in the file is escalated again, and still blocks."""
     flow.start()
     flow.note()
     note_updates.escalate(flow.home, "database_agent", "1", reason="not mine", actor=itself("database_agent"))
@@ -435,8 +435,8 @@ def test_an_agent_cannot_answer_its_own_question_by_hand(flow: StoredWorkflow):
         flow.set("ready_for_verification")
 
 
-def test_a_note_that_an_agent_writes_by_hand_counts(flow: StoredWorkflow):
-    """The file is its own folder: a lawful note in it is as good as one through sow."""
+def test_a_note_written_by_hand_counts(flow: StoredWorkflow):
+    """The file is in the agent's own folder: a legal note in it counts like one through sow."""
     flow.start()
     session = json.loads(flow.notes().read_text())
     new = {"note_id": "note_001", "timestamp": 1, "description": "d", "context": "c", "status": "open"}
@@ -447,8 +447,8 @@ def test_a_note_that_an_agent_writes_by_hand_counts(flow: StoredWorkflow):
 
 
 @pytest.mark.parametrize("way", ["edited", "torn", "gone", "older"])
-def test_the_state_comes_back_from_its_copy(flow: StoredWorkflow, way: str):
-    """A state that a hand or git changed, broke or took away is what it was at the next act."""
+def test_the_state_is_restored_from_its_copy(flow: StoredWorkflow, way: str):
+    """A state that was changed, broken or removed by hand or git is restored at the next act."""
     flow.start()
     path = flow.root / "orchestration/state.yaml"
     older = path.read_text()
@@ -466,8 +466,8 @@ def test_the_state_comes_back_from_its_copy(flow: StoredWorkflow, way: str):
     assert output
 
 
-def test_no_write_goes_through_a_link(flow: StoredWorkflow, tmp_path):
-    """A folder that is a link is refused, and nothing is written where it leads."""
+def test_no_link_is_written_through(flow: StoredWorkflow, tmp_path):
+    """A folder that is a link is refused, and nothing is written behind it."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (flow.member_folder() / "completion_drive").rmdir()
@@ -478,7 +478,7 @@ def test_no_write_goes_through_a_link(flow: StoredWorkflow, tmp_path):
 
 
 def test_every_file_of_a_workflow_is_known_by_its_name(flow: StoredWorkflow):
-    """`sow validate` tells the kind of each file that the store writes, and each follows its schema."""
+    """`sow validate` names the kind of each file of the store, and each follows its schema."""
     flow.start()
     flow.hand_in()
     members.record_verification(flow.home, "database_agent", result("failed"), feedback="no")
@@ -508,8 +508,8 @@ SEED_NOTES = """{"task_id": "create_user_table_1727539200", "session_start": 172
 
 
 @pytest.mark.parametrize(("name", "text"), [("shared_status.json", SEED_STATUS), ("session_current.json", SEED_NOTES)])
-def test_the_documents_of_the_protocol_validate_as_they_stand(bare_repo: Repo, name: str, text: str):
-    """What the protocol prints is valid by the name of its file alone."""
+def test_the_documents_of_the_protocol_are_valid(bare_repo: Repo, name: str, text: str):
+    """The documented examples are valid by the name of their file alone."""
     (bare_repo.root / name).write_text(text)
     assert "valid" in bare_repo.ok("validate", name).out
 
@@ -535,10 +535,8 @@ CASES = [(name, text, path, field) for name, text, path, fields in REQUIRED for 
 
 
 @pytest.mark.parametrize(("name", "text", "path", "field"), CASES, ids=[f"{c[2]}.{c[3]}".strip(".") for c in CASES])
-def test_a_document_without_a_field_of_the_protocol_is_refused(
-    tmp_path: Path, name: str, text: str, path: str, field: str
-):
-    """Each field that the protocol requires is missed by its name, and one of another type is refused too."""
+def test_a_document_without_a_required_field_is_refused(tmp_path: Path, name: str, text: str, path: str, field: str):
+    """Each required field of the protocol is missed by name, and one of another type is refused, too."""
     for change in ("without", "of another type"):
         document = json.loads(text)
         place = document

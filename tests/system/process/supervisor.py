@@ -1,4 +1,4 @@
-"""A turn's supervisor for tests, in its own process, because it inherits orphans and changes its name."""
+"""A turn's supervisor for tests, in a separate process, because it inherits orphans and changes its name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE = 60
 
 
 def supervise(code: str, folder: Path) -> Any:
-    """What Python code, with the names of this module and of sow's process door in it, tells at its end."""
+    """Returns the output of Python code that has the names of this module and of sow's process package."""
     result = subprocess.run(
         [sys.executable, "-c", f"from system.process.supervisor import *\n{code}"],
         cwd=folder,
@@ -41,7 +41,7 @@ def start(
     cwd: str = "",
     mark: str = MARK,
 ) -> Any:
-    """One supervised child, whose files are in the current folder."""
+    """Starts one supervised child, whose files are in the current folder."""
     from sow.system.process.child_process import Child, ProcessLimits
 
     number = len(list(Path().glob("*.out")))
@@ -60,7 +60,7 @@ def start(
 
 
 def follow(child: Any) -> list[str]:
-    """Every line of a child until it ends."""
+    """Reads every line of a child until it ends."""
     lines: list[str] = []
     while child.step(lines.append):
         time.sleep(0.01)
@@ -68,19 +68,19 @@ def follow(child: Any) -> list[str]:
 
 
 def ended(child: Any) -> None:
-    """Wait for the end of a child without a step: a slow one would be looked at meanwhile."""
+    """Waits for the end of a child without a step, since a slow one would be scanned meanwhile."""
     os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
 
 
 def there(name: str) -> str:
-    """What is in a file, once somebody has written it."""
+    """Returns the content of a file, once it is written."""
     while not Path(name).exists() or not Path(name).read_text().endswith("\n"):
         time.sleep(0.01)
     return Path(name).read_text().strip()
 
 
 def state(pid: int | str) -> str:
-    """The letter of a process's state, or nothing when it is gone."""
+    """Returns the letter of a process's state, or an empty text when it is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -88,10 +88,10 @@ def state(pid: int | str) -> str:
 
 
 def name(pid: int | str = "self") -> str:
-    """The name under which others see a process."""
+    """Returns the name under which others see a process."""
     return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 def tell(fact: Any) -> None:
-    """The last line of the supervisor's output."""
+    """Prints the last line of the supervisor's output."""
     print(json.dumps(fact))

@@ -23,8 +23,8 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_long_line_takes_no_other_with_it(tmp_path: Path, layout: str) -> None:
-    """A line over the limit is cut there, and every other line is given out once, in order."""
+def test_a_long_line_affects_no_other(tmp_path: Path, layout: str) -> None:
+    """A line over the limit is cut there, and every other line is returned once, in order."""
     written, end = LAYOUTS[layout]
     path = tmp_path / "out"
     path.write_bytes(b"\n".join(written) + end)
@@ -35,8 +35,8 @@ def test_a_long_line_takes_no_other_with_it(tmp_path: Path, layout: str) -> None
         lines.close()
 
 
-def test_the_last_lines_come_to_an_end(tmp_path: Path) -> None:
-    """Somebody who continues writing does not keep us reading."""
+def test_reading_the_last_lines_ends(tmp_path: Path) -> None:
+    """A process that writes forever does not keep sow reading."""
     path = tmp_path / "out"
     path.write_text("one\ntwo\n")
     lines = GrowingLines(str(path))
@@ -51,8 +51,8 @@ def test_the_last_lines_come_to_an_end(tmp_path: Path) -> None:
     assert result[:2] == ["one", "two"]
 
 
-def test_a_flood_of_lines_is_read_in_parts(tmp_path: Path) -> None:
-    """However much there is to read, each step soon comes back to the limits."""
+def test_much_output_is_read_in_parts(tmp_path: Path) -> None:
+    """With any amount of output each step soon returns to check the limits."""
     script = "yes $(printf %01000d) | head -n 4096; echo full > full; sleep 300"
     code = f"""
 child = start(["sh", "-c", {script!r}], grace=0.2)
@@ -65,8 +65,8 @@ tell(len(lines))
     assert 0 < supervise(code, tmp_path) < 1000
 
 
-def test_the_end_of_a_flood_is_read(tmp_path: Path) -> None:
-    """When the time for the last lines is over, what lies between is left out, and the end is read all the same."""
+def test_the_end_of_much_output_is_read(tmp_path: Path) -> None:
+    """When the time for the last lines is over, the middle is left out, and the end is still read."""
     path = tmp_path / "out"
     path.write_bytes(b"".join(b"%d\n" % number for number in range(100_000)) + b"the end")
     lines = GrowingLines(str(path))
@@ -79,47 +79,47 @@ def test_the_end_of_a_flood_is_read(tmp_path: Path) -> None:
     assert result[:-1] == [str(number) for number in range(100_001 - len(result), 100_000)]
 
 
-def test_a_child_that_nobody_follows_any_more_is_ended(tmp_path: Path) -> None:
-    """close() does not wait for a deaf child without a limit: after the grace it is killed."""
+def test_a_closed_child_is_killed(tmp_path: Path) -> None:
+    """close() does not wait for a child that ignores signals: after the grace period it is killed."""
     code = f"child = start(['sh', '-c', {DEAF!r}], grace=0.2); there('ready'); code = child.close(); "
     assert supervise(code + "tell([code, state(child.process.pid)])", tmp_path) == [-9, ""]
 
 
-def test_a_child_that_nobody_follows_any_more_is_asked_first(tmp_path: Path) -> None:
-    """close() sends SIGTERM first, and a process that ends within its grace ends in its own way."""
+def test_a_closed_child_is_asked_first(tmp_path: Path) -> None:
+    """close() sends SIGTERM first, and a process that ends in time ends in its own way."""
     code = f"child = start(['sh', '-c', {POLITE!r}], grace=50); there('ready'); tell(child.close())"
     assert supervise(code, tmp_path) == 7
 
 
-def test_closing_after_the_end_asks_nobody(tmp_path: Path) -> None:
+def test_closing_after_the_end_sends_no_signal(tmp_path: Path) -> None:
     """A child that ended by itself was not stopped."""
     assert supervise(
         "child = start(['sh', '-c', 'exit 3']); follow(child); tell([child.close(), child.stopped])", tmp_path
     ) == [3, ""]
 
 
-def test_a_second_interrupt_leaves_no_grace(tmp_path: Path) -> None:
+def test_a_second_interrupt_does_not_wait(tmp_path: Path) -> None:
     """A second stop does not wait for the grace."""
     asked = "child.stop('interrupt'); child.stop('interrupt'); follow(child); tell([child.close(), child.stopped])"
     code = f"child = start(['sh', '-c', {DEAF!r}], grace=10_000); there('ready'); {asked}"
     assert supervise(code, tmp_path) == [-9, "interrupt"]
 
 
-def test_a_limit_that_is_met_twice_is_one_stop(tmp_path: Path) -> None:
-    """What stops a child with every further event is one reason to stop, and leaves the grace as it is."""
+def test_a_repeated_limit_is_one_stop(tmp_path: Path) -> None:
+    """A child that exceeds a limit with every event has one reason to stop, and its grace period stays."""
     asked = "[child.stop('retries') for _ in range(3)]; lines = follow(child); tell([lines, child.close()])"
     code = f"child = start(['sh', '-c', {POLITE!r}], grace=50); there('ready'); {asked}"
     assert supervise(code, tmp_path) == [["bye"], 7]
 
 
-def test_the_number_of_an_ended_child_stays_its_own(tmp_path: Path) -> None:
-    """Until close() the system gives its number to nobody else, so no signal of ours can hit another process."""
+def test_the_id_of_an_ended_child_is_not_reused(tmp_path: Path) -> None:
+    """Until close() the system gives its process id to no other, so no signal can hit another process."""
     code = "child = start(['true']); follow(child); before = state(child.process.pid); child.close(); "
     assert supervise(code + "tell([before, state(child.process.pid)])", tmp_path) == ["Z", ""]
 
 
-def test_the_output_is_cut_and_nothing_else(tmp_path: Path) -> None:
-    """A child that puts a link in the place of its output does not get the file behind it cut."""
+def test_only_the_output_is_cut(tmp_path: Path) -> None:
+    """If a child puts a link in place of its output, the file behind it is not cut."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"v" * 5000)
     script = "yes | head -c 3000; rm 0.out; ln -s victim 0.out"
@@ -129,7 +129,7 @@ def test_the_output_is_cut_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_the_end_of_stderr_is_kept(tmp_path: Path) -> None:
-    """What a child said last on stderr is known after it is closed, though it took the file away."""
+    """The last output on stderr is known after the child is closed, though it removed the file."""
     code = "child = start(['sh', '-c', 'echo sorry >&2; rm 0.err']); follow(child); child.close(); "
     assert supervise(code + "tell(child.stderr_tail())", tmp_path) == "sorry\n"
 
@@ -141,8 +141,8 @@ def program(folder: Path, name: str, text: str, mode: int = 0o755) -> str:
     return str(path)
 
 
-def test_what_kept_it_from_starting_is_said(tmp_path: Path) -> None:
-    """A missing folder, a missing program, a missing interpreter and a file that is no program are told apart."""
+def test_a_failed_start_has_its_reason(tmp_path: Path) -> None:
+    """A missing folder, program or interpreter and a file that is no program have different errors."""
     missing, folder = str(tmp_path / "missing"), str(tmp_path)
     no_program = program(tmp_path, "text", "just words\n")
     no_interpreter = program(tmp_path, "script", "#!/no/such/interpreter\n")
@@ -183,8 +183,8 @@ tell([said, name(), len(os.listdir("/proc/self/fd"))])
     assert handles < 8, "files were left open"
 
 
-def test_a_supervisor_is_seen_as_one(tmp_path: Path) -> None:
-    """While a child runs its supervisor bears the task in its name, several tasks without a number, and none after."""
+def test_a_supervisor_has_a_badge(tmp_path: Path) -> None:
+    """During a child its supervisor's process name has the task, several tasks without a number, and none after."""
     wait = "while [ ! -e go$0 ]; do sleep 0.02; done"
     code = f"""
 names = [name()]

@@ -18,11 +18,11 @@ from sow.system.process.exit_code import ending_text, exit_text
     ],
 )
 def test_a_signal_has_its_name(code: int, text: str, sentence: str):
-    """A process that a signal ended is told with the signal's name, not with a negative number (A24)."""
+    """A process that a signal ended is shown with the signal's name, not with a negative number (A24)."""
     assert exit_text(code) == text
     assert ending_text(code) == sentence
 
 
-def test_no_exit_code_is_said():
+def test_a_missing_exit_code_is_shown():
     """A check that never ended has no exit code."""
     assert exit_text(None) == "no exit code"

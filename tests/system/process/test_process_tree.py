@@ -31,8 +31,8 @@ LEFT = {
 
 @pytest.mark.parametrize("left", LEFT)
 @every_census
-def test_nothing_is_left_of_a_child_that_ended(tmp_path: Path, census: str, left: str) -> None:
-    """Whom a child leaves behind is found by its group, its mark or its descent, and killed."""
+def test_no_process_of_an_ended_child_is_left(tmp_path: Path, census: str, left: str) -> None:
+    """Processes that a child leaves are found by group, mark or ancestor, and killed."""
     script = f"{LEFT[left]}; echo done"
     code = f"child = start(['sh', '-c', {script!r}], census={CENSUSES[census]})"
     messages = f"{code}; lines = follow(child); code = child.close(); tell([lines, code, state(there('left'))])"
@@ -42,8 +42,8 @@ def test_nothing_is_left_of_a_child_that_ended(tmp_path: Path, census: str, left
 
 
 @every_census
-def test_a_deaf_child_is_killed_with_its_family(tmp_path: Path, census: str) -> None:
-    """When the grace is over, the child and all below it are killed, whatever the machine tells us by."""
+def test_a_child_that_ignores_signals_is_killed_with_its_family(tmp_path: Path, census: str) -> None:
+    """After the grace period the child and its descendants are killed, with /proc and with `ps`."""
     script = "trap '' TERM INT; setsid sleep 300 & echo $! > left; wait; sleep 300"
     code = f"child = start(['sh', '-c', {script!r}], grace=0.3, census={CENSUSES[census]}); there('left')"
     messages = f"{code}; child.stop('timeout'); follow(child); code = child.close(); tell([code, state(there('left'))])"
@@ -61,8 +61,8 @@ OTHERS = {
 
 @pytest.mark.parametrize("other", OTHERS)
 @every_census
-def test_nobody_else_is_ended(tmp_path: Path, census: str, other: str) -> None:
-    """Processes that we did not start live on, also when they are our children, or become so while we supervise."""
+def test_no_other_process_is_ended(tmp_path: Path, census: str, other: str) -> None:
+    """Processes that sow did not start live on, also if they are or become its children."""
     code = f"""
 other = subprocess.Popen(["sh", "-c", {OTHERS[other] + "; wait"!r}])
 pid = int(there("other"))
@@ -94,7 +94,7 @@ def kin(tmp_path: Path) -> Iterator[tuple[int, set[int]]]:
     root.wait()
 
 
-def test_both_censuses_tell_the_same(kin: tuple[int, set[int]]) -> None:
+def test_proc_and_ps_agree(kin: tuple[int, set[int]]) -> None:
     """/proc and `ps` agree on parents, groups, marks, and who belongs to a child."""
     root, pids = kin
     proc, ps = ProcTable().all_processes(), PsTable().all_processes()
@@ -115,8 +115,8 @@ def test_both_censuses_tell_the_same(kin: tuple[int, set[int]]) -> None:
 
 
 @pytest.mark.parametrize("census", [ProcTable(), PsTable()], ids=["proc", "ps"])
-def test_another_birth_is_another_process(kin: tuple[int, set[int]], census: ProcTable | PsTable) -> None:
-    """A number that was seen before counts only for the process that had it then."""
+def test_a_reused_id_is_another_process(kin: tuple[int, set[int]], census: ProcTable | PsTable) -> None:
+    """A known process id counts only for the process that had it then."""
     _, pids = kin
     start_times = {pid: census.all_processes()[pid].start_time for pid in pids}
     assert process_tree.process_tree(-1, "", start_times, census) == pids
@@ -124,8 +124,8 @@ def test_another_birth_is_another_process(kin: tuple[int, set[int]], census: Pro
 
 
 @pytest.mark.parametrize("census", [ProcTable(), PsTable()], ids=["proc", "ps"])
-def test_the_dead_are_not_counted(census: ProcTable | PsTable) -> None:
-    """A process that has ended and was not collected is no live one."""
+def test_zombies_do_not_count(census: ProcTable | PsTable) -> None:
+    """A process that has ended and was not collected is not alive."""
     ended = subprocess.Popen(["true"])
     try:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
@@ -135,8 +135,8 @@ def test_the_dead_are_not_counted(census: ProcTable | PsTable) -> None:
 
 
 @pytest.mark.parametrize("census", [ProcTable(), PsTable()], ids=["proc", "ps"])
-def test_a_group_belongs_to_whoever_has_its_number(tmp_path: Path, census: ProcTable | PsTable) -> None:
-    """A child's group counts as its family when the child is dead; a live process of that number may be another one."""
+def test_a_group_can_get_another_owner(tmp_path: Path, census: ProcTable | PsTable) -> None:
+    """A child's group counts as its family when the child is dead; a live process of that id may be another one."""
     script = "(sleep 300 & echo $! > member); exec sleep 300"
     leader = subprocess.Popen(["sh", "-c", script], cwd=tmp_path, start_new_session=True)
     member = int(wait_for(lambda: (tmp_path / "member").exists() and (tmp_path / "member").read_text().strip()))
@@ -153,15 +153,15 @@ def test_a_group_belongs_to_whoever_has_its_number(tmp_path: Path, census: ProcT
 
 
 @pytest.mark.parametrize("left", LEFT)
-def test_a_look_that_two_children_share_finds_what_the_second_left(tmp_path: Path, left: str) -> None:
-    """Children that ended before one of them was closed need one look, and nothing is left of any of them."""
+def test_a_shared_scan_finds_all_leftovers(tmp_path: Path, left: str) -> None:
+    """Children that ended before one of them was closed need one scan, and no process of any of them is left."""
     script = f"{LEFT[left]}; echo done"
     code = f"first, second = start(['true']), start(['sh', '-c', {script!r}])"
     messages = f"{code}; follow(first); follow(second); codes = [first.close(), second.close()]"
     assert supervise(f"{messages}; tell([codes, state(there('left')) in {GONE}])", tmp_path) == [[0, 0], True]
 
 
-def test_a_look_is_as_new_as_it_has_to_be() -> None:
+def test_a_scan_is_used_for_earlier_children_only() -> None:
     """A table of processes is used for children that ended before it was made, and for no others."""
     nursery, before = process_tree.SupervisedChildren(), time.monotonic()
     table = nursery.process_table(ProcTable(), before)
@@ -174,8 +174,8 @@ def test_a_look_is_as_new_as_it_has_to_be() -> None:
         child.wait()
 
 
-def test_nobody_goes_on_because_another_of_the_family_died_first(tmp_path: Path) -> None:
-    """A program whose command is killed would do its next step: no order of dying leaves time for that."""
+def test_no_process_continues_after_another_is_killed(tmp_path: Path) -> None:
+    """A program whose command is killed would do its next step: the order of the kills leaves no time for that."""
     messages = tmp_path / "told"
     parent = subprocess.Popen(["sh", "-c", f"sleep 1000; echo on > {messages}"])
     between = [subprocess.Popen(["sleep", "1000"]) for _ in range(300)]
@@ -187,10 +187,8 @@ def test_nobody_goes_on_because_another_of_the_family_died_first(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("script", "looks"), [("true", False), ("setsid env -i sleep 300 & echo $! > left", True)])
-def test_all_processes_are_looked_at_only_for_what_a_child_may_have_left(
-    tmp_path: Path, script: str, looks: bool
-) -> None:
-    """Who left nobody costs no look, also while others work; whom one left is ours at once, whatever it took off."""
+def test_processes_are_scanned_only_when_necessary(tmp_path: Path, script: str, looks: bool) -> None:
+    """A child without descendants needs no scan, also while others work; a descendant is known without a scan."""
     code = f"""
 from sow.system.process.process_tree import CHILDREN
 other, child = start(["sleep", "300"], mark=MARK + "b"), start(["sh", "-c", {script!r}])
@@ -207,8 +205,8 @@ tell([*told, state(there("left")) if {looks} else ""])
     assert left in GONE
 
 
-def test_orphans_that_have_ended_are_collected(tmp_path: Path) -> None:
-    """What agents start in the background and outlive leaves no dead process behind, and costs the next one no look."""
+def test_ended_orphans_are_collected(tmp_path: Path) -> None:
+    """Background processes of agents leave no zombies, and need no scan."""
     code = """
 from sow.system.process_table import ProcTable
 from sow.system.process.process_tree import CHILDREN
@@ -238,8 +236,8 @@ if os.fork() == 0:
 """
 
 
-def test_who_is_just_being_born_is_found(tmp_path: Path) -> None:
-    """One that forks on and on is in no table of processes for long, and yet nothing of it is left."""
+def test_a_new_process_is_found(tmp_path: Path) -> None:
+    """A process that forks repeatedly is in no table for long, and still none is left."""
     code = f"""
 from sow.system.process.process_tree import CHILDREN
 child = start([sys.executable, "-c", {FLEES!r}])

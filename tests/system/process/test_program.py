@@ -15,7 +15,7 @@ BEGIN = "import os, sys; from sow.system.process.program import run_in_front\n"
 
 
 def start(folder: Path, code: str) -> subprocess.Popen[bytes]:
-    """A Python that runs this code, in a session of its own."""
+    """Starts a Python that runs this code, in a session of its own."""
     return subprocess.Popen(
         [sys.executable, "-c", BEGIN + code],
         cwd=folder,
@@ -34,8 +34,8 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def test_something_is_done_meanwhile(tmp_path: Path):
-    """While the program waits for a file, our own code can make it; its folder, environment and exit code are right."""
+def test_work_during_a_program(tmp_path: Path):
+    """While the program waits for a file, sow can make it; its folder, environment and exit code are right."""
     code = """
 words = ["sh", "-c", "while [ ! -e go ]; do sleep 0.02; done; echo $MARK; exit 7"]
 place, marks = os.getcwd() + "/below", {"PATH": os.environ["PATH"], "MARK": "mine"}
@@ -47,7 +47,7 @@ sys.exit(run_in_front(words, cwd=place, environment=marks, meanwhile=lambda: ope
 
 
 def test_an_error_meanwhile_ends_the_program(tmp_path: Path):
-    """Where our own code fails meanwhile, the program is ended before we are."""
+    """If sow fails meanwhile, the program is ended first."""
     code = """
 words = ["sh", "-c", "echo $$ > pid; exec sleep 600"]
 run_in_front(words, meanwhile=lambda: 1 // (not os.path.exists("pid") or os.path.getsize("pid") == 0))
@@ -58,8 +58,8 @@ run_in_front(words, meanwhile=lambda: 1 // (not os.path.exists("pid") or os.path
     assert not is_alive(int((tmp_path / "pid").read_text()))
 
 
-def test_who_ends_us_ends_the_program(tmp_path: Path):
-    """SIGTERM is passed on to the program, whose end is then ours."""
+def test_a_signal_to_sow_ends_the_program(tmp_path: Path):
+    """SIGTERM is passed on to the program, and sow ends with it."""
     code = """
 words = ["sh", "-c", "trap 'exit 9' TERM; echo $$ > pid; while true; do sleep 0.02; done"]
 sys.exit(run_in_front(words))

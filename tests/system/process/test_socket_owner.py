@@ -57,8 +57,8 @@ def connection(family: socket.AddressFamily = socket.AF_INET, address: str = "12
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
-def test_the_other_end_is_found(family: socket.AddressFamily):
-    """Whatever way the client writes the address, it is found with its user and its process."""
+def test_the_peer_is_found(family: socket.AddressFamily):
+    """For both forms of an address the peer is found with its user and its process."""
     with connection(family, "127.0.0.1" if family == socket.AF_INET else "::ffff:127.0.0.1") as ends:
         result = socket_owner._find_connection(*ends)
         assert result is not None
@@ -69,7 +69,7 @@ def test_the_other_end_is_found(family: socket.AddressFamily):
     assert socket_owner.refusal(*ends) == socket_owner.NOBODY_SEEN
 
 
-def test_everybody_who_has_it_open_counts():
+def test_every_process_with_the_connection_counts():
     """A connection that an agent shares with its parent is the agent's: one mark is enough."""
     with connection() as ends:
         result = socket_owner._find_connection(*ends)
@@ -87,8 +87,8 @@ def test_everybody_who_has_it_open_counts():
 
 
 @pytest.mark.parametrize("name", ["python", supervisor_name("010")])
-def test_one_that_hides_its_files(name: str):
-    """A process that lets nobody look is among those who could have sent it; one below a live turn is an agent's."""
+def test_a_process_that_hides_its_files(name: str):
+    """A hidden process may be the sender; one below a live turn counts as an agent."""
     environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     text = [sys.executable, "-c", HIDING, name]
     result = subprocess.run(text, env=environment, capture_output=True, text=True, timeout=60)
