@@ -454,13 +454,13 @@ SABOTAGES = {
         "reports/html_elements.py",
         '    return Html("" if children is None else escape(escape_control(str(children))))\n',
         '    return Html("" if children is None else escape_control(str(children)))\n',
-        "reports/test_html_page.py::test_hostile_texts_are_letters['<img src=x onerror=x>']",
+        "reports/test_html_page.py::test_hostile_texts_are_shown_as_text['<img src=x onerror=x>']",
     ),
     "values end their attribute in the report": Sabotage(
         "reports/html_elements.py",
         '    return escape(escape_control(f"{value:g}" if isinstance(value, float) else str(value)))\n',
         '    return escape_control(f"{value:g}" if isinstance(value, float) else str(value))\n',
-        "reports/test_html_page.py::test_only_our_own_tags",
+        "reports/test_html_page.py::test_only_listed_tags_are_written",
     ),
     "a run that was killed lives while another does": Sabotage(
         "store/runs/run_folder.py",
@@ -472,7 +472,7 @@ SABOTAGES = {
         "dashboard/server/single_flight.py",
         "            return cached[1] if cached is not None and cached[0] == mark else None\n",
         "            return cached[1] if cached is not None else None\n",
-        "dashboard/server/test_server.py::test_a_report_is_made_again_only_when_it_is_another",
+        "dashboard/server/test_server.py::test_a_report_is_cached_until_a_change",
     ),
     "planted git settings are used": Sabotage(
         "system/sealed_git.py",

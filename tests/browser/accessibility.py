@@ -11,7 +11,7 @@ GRAVE = ("serious", "critical")
 
 
 def violations(page: Page) -> list[str]:
-    """Every grave violation: its rule, and the elements that break it."""
+    """Returns every serious violation: its rule, and the elements that break it."""
     from axe_playwright_python.base import AXE_SCRIPT
 
     page.evaluate(AXE_SCRIPT)
@@ -24,7 +24,7 @@ def violations(page: Page) -> list[str]:
 
 
 def focused(page: Page) -> str:
-    """The accessible text of what has the focus."""
+    """Returns the accessible text of the focused element."""
     return str(
         page.evaluate(
             "(() => { const e = document.activeElement;"
@@ -34,7 +34,7 @@ def focused(page: Page) -> str:
 
 
 def overflows(page: Page) -> list[str]:
-    """What is wider than the window, so that the page would scroll sideways."""
+    """Returns the elements that are wider than the window."""
     result: list[str] = page.evaluate(
         """() => {
           const width = document.documentElement.clientWidth;

@@ -22,14 +22,14 @@ FLAGS = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE loca
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder needs the browser."""
+    """Marks every test of this folder as one that needs the browser."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
 
 
 def launch(playwright: Any) -> Browser:
-    """The distribution's browser; root has no sandbox for it."""
+    """Starts the distribution's browser; root has no sandbox for it."""
     flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     result: Browser = playwright.chromium.launch(executable_path=ensure(), args=flags)
     return result
@@ -72,7 +72,7 @@ def shop_run(finished: tuple[ShopRun, Dashboard], tmp_path: Path) -> ShopRun:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Dashboard]]:
-    """A way to start servers, which end with the test."""
+    """Returns a function that starts servers, which end with the test."""
     begun: list[Dashboard] = []
 
     def start(*given: Any, **options: Any) -> Dashboard:
@@ -86,7 +86,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Dashboard]]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """A failure carries pictures and the browser's words; what the browser complains of is a failure."""
+    """Adds pictures and console output to a failure, and turns an error of the browser into a failure."""
     tabs: Tabs | None = getattr(item, "funcargs", {}).get("tabs")
     try:
         result = yield

@@ -34,7 +34,7 @@ class CrewRun:
         )
 
     def close(self) -> None:
-        """End what a failed test left running."""
+        """Ends the processes that a failed test left."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(timeout=60)

@@ -63,11 +63,11 @@ class Dashboard:
         return f"http://127.0.0.1:{self.port}/"
 
     def at(self, route: str) -> str:
-        """The address of a page for somebody who has the cookie already."""
+        """Returns the address of a page for a browser that has the cookie already."""
         return f"{self.base}#/{route}"
 
     def key(self) -> dict[str, Any]:
-        """What a browser keeps that has been here before: the cookie for which one token was exchanged."""
+        """Returns the cookie for which one token was exchanged."""
         if self.entered is None:
             token = self.repo.ok("ui", "--json", *self.words).json["url"].partition("#token=")[2]
             line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)

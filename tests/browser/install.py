@@ -13,16 +13,16 @@ PATIENCE = 900
 
 
 class Missing(Exception):
-    """There is no browser, and it cannot be had; the text says why and what to do."""
+    """No browser can be installed; the text says why and what to do."""
 
 
 def program() -> str:
-    """The path of the browser that is there, or nothing."""
+    """Returns the path of the installed browser, or None."""
     return next((found for name in NAMES if (found := shutil.which(name))), "")
 
 
 def ensure() -> str:
-    """The path of the browser, which is installed first where it is missing and we may."""
+    """Returns the path of the browser, and installs it first if that is possible."""
     result = program()
     if result:
         return result
@@ -47,7 +47,7 @@ def _run(words: list[str]) -> None:
 
 
 def main() -> int:
-    """Fetch it before any test runs; what is missing is named, once."""
+    """Installs the browser before any test runs, and reports once what is missing."""
     try:
         ensure()
     except Missing as error:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def go(page: Page, route: str, *, patience: int = PATIENCE) -> None:
-    """To another page, when it stands and nothing in it is loading any more."""
+    """Opens another page when the current one is loaded."""
     page.evaluate("(route) => { location.hash = `#/${route}`; }", route)
     name = "run" if route.startswith("runs/") else route.partition("/")[0]
     page.get_by_test_id(f"page-{name}").wait_for()
@@ -19,6 +19,6 @@ def go(page: Page, route: str, *, patience: int = PATIENCE) -> None:
 
 
 def settled(page: Page, *, patience: int = PATIENCE) -> None:
-    """Nothing is loading, and every request for a part of the page has been answered."""
+    """Waits until nothing is loading and every request for a part of the page was answered."""
     page.wait_for_timeout(200)  # a skeleton comes only after 150 ms
     page.locator(".skeleton").first.wait_for(state="detached", timeout=patience)

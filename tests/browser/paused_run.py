@@ -27,11 +27,11 @@ class Gated:
         return Path(self.plan_repo.folder) / f"gate-{task}"
 
     def waiting(self, task: str = "{task}") -> dict[str, Any]:
-        """The step of a scenario that stops at a gate."""
+        """Returns the step of a scenario that stops at a gate."""
         return {"run": ["sh", "-c", f"until [ -e {self.gate(task)} ]; do sleep 0.05; done"]}
 
     def work(self, task: str, **tasks: Any) -> None:
-        """What everybody does: say so, wait at the gate, write a file; and what some tasks do instead."""
+        """Returns the turns of all tasks: log, wait at the gate, write a file; some tasks have turns of their own."""
         steps = [{"say": "I begin with {task}"}, self.waiting(task), *done()]
         self.plan_repo.simulated("hand", "implementer", steps, **tasks)
 
@@ -52,7 +52,7 @@ class Gated:
         return self.process.returncode
 
     def says(self, task: str, status: str) -> None:
-        """Wait until the task's own file says that it is so."""
+        """Waits until the task's file has this status."""
         until(lambda: self._status(task) == status, f"{task} did not become {status}")
 
     def _status(self, task: str) -> str:
@@ -63,11 +63,11 @@ class Gated:
 
 
 def done(text: str = "by {task}\n") -> list[dict[str, Any]]:
-    """The end of a good turn."""
+    """Returns the last steps of a good turn."""
     return [{"write": {"path": "part_{task}.txt", "text": text}}, {"status": "needs_review"}]
 
 
 def card(page: Page, task: str, column: str = "") -> Locator:
-    """A task's card, wherever it is or in one column."""
+    """Returns a task's card, in any column or in a given one."""
     where = page.get_by_test_id(f"column-{column}") if column else page
     return where.get_by_test_id(f"card-{task}")

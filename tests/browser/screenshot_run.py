@@ -1,4 +1,4 @@
-"""A run that is paused for a picture: some tasks are done, some at work, one asks, one was sent back."""
+"""A run that is paused for a picture: some tasks are done, some in progress, one asks, one was sent back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _ident(number: int) -> str:
 
 
 class Studio:
-    """One repository, its crew of scripts, and its run."""
+    """One repository with scripted agents, and its run."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -116,7 +116,7 @@ class Studio:
         return max((self.repo.root / ".sow/local/runs").iterdir())
 
     def stands(self) -> None:
-        """Wait until everybody is where the picture wants them."""
+        """Waits until every task has the status that the picture shows."""
         self.until("question")
         self.until("sent_back", task=SENT_BACK)
         self.until("turn_started", task=IN_REVIEW, kind="review")
@@ -128,7 +128,7 @@ class Studio:
         until(lambda: has_entry(self.repo.root, event, facts), f"no {event} {facts}", PATIENCE)
 
     def finish(self) -> None:
-        """Answer, let everybody continue, and wait for the end."""
+        """Answers, opens all gates, and waits for the end."""
         self.repo.ok("answer", "1", ANSWER)
         self.open.touch()
         assert self.process
@@ -182,7 +182,7 @@ def _file(number: int) -> str:
 
 
 def _turns(number: int) -> list[list[dict[str, Any]]]:
-    """What the worker of a task does, turn by turn."""
+    """Returns the turns of a task's worker."""
     name, _, _, text = TASKS[number - 1]
     ident, file, code = _ident(number), _file(number), CODE.format(name=name)
     work = [

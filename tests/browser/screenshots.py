@@ -20,14 +20,14 @@ MOST_BYTES = 300 << 10
 
 
 class Camera:
-    """Takes pictures, and insists that they are small."""
+    """Takes pictures, and fails if one is large."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def take(self, page: Page, name: str) -> None:
-        """What the window shows now."""
+        """Takes a picture of the window."""
         path = self.folder / f"{name}.png"
         page.evaluate("document.activeElement.blur()")
         page.screenshot(path=path, animations="disabled", caret="hide")
@@ -36,7 +36,7 @@ class Camera:
 
 
 def main() -> int:
-    """Everything that the docs show, in one run."""
+    """Takes all pictures of the docs in one run."""
     from playwright.sync_api import sync_playwright
 
     camera = Camera(Path(sys.argv[1]))
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def while_it_runs(camera: Camera, tabs: Tabs, server: Dashboard) -> None:
-    """Several at work, one that asks, one that was sent back."""
+    """Takes the pictures of a run in progress."""
     pages = {theme: tabs.visit(server, "board", theme=theme) for theme in ("light", "dark")}
     phone = tabs.visit(server, "board", phone=True)
     for route in ("board", "graph", "timeline", "inbox"):
@@ -80,7 +80,7 @@ def while_it_runs(camera: Camera, tabs: Tabs, server: Dashboard) -> None:
 
 
 def when_it_is_done(camera: Camera, tabs: Tabs, studio: Studio, server: Dashboard) -> None:
-    """The same run, looked back at."""
+    """Takes the pictures of the finished run."""
     page = tabs.visit(server, "timeline")
     run = studio.run.name
     shots = {"diff-light": "task/060/diff", "run-light": f"runs/{run}", "replay-light": f"runs/{run}/board"}

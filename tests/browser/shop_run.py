@@ -45,7 +45,7 @@ class ShopRun:
             self.repo.git(*item)
 
     def copied(self, folder: Path) -> ShopRun:
-        """The same repository and home in another place."""
+        """Returns a copy of the repository and home in another place."""
         other = copy.copy(self)
         shutil.copytree(self.repo.root.parent, folder, symlinks=True)
         other.repo = Repo(folder / "shop", {**self.repo.environment, "HOME": str(folder / "home")})
@@ -64,12 +64,12 @@ class ShopRun:
         )
 
     def answer(self) -> None:
-        """Answer the question as soon as the run has told of it."""
+        """Answers the question as soon as the run reports it."""
         until(lambda: self.has("question"), "nobody asks")
         self.repo.ok("answer", "1", ANSWER)
 
     def waiting(self) -> list[str]:
-        """The kinds of what waits for a person."""
+        """Returns the kinds of the items in the inbox."""
         result = self.repo.sow("inbox", "--json")
         return [item["kind"] for item in result.json["items"]] if result.code == 0 else []
 
@@ -83,7 +83,7 @@ class ShopRun:
         return self.process.wait(timeout=PATIENCE)
 
     def to_the_end(self) -> int:
-        """The code with which it ends; a call that ended while its question waited is made once more."""
+        """Returns the exit code of the run, and calls it again if it ended with an open question."""
         code = self.ended()
         if code == WAITS:
             self.start()

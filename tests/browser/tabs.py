@@ -69,7 +69,7 @@ class Tabs:
         return page
 
     def visit(self, server: Dashboard, route: str = "board", *, patience: int = PATIENCE, **options: Any) -> Page:
-        """A page of a server for somebody who has its cookie already, when it stands."""
+        """Opens a page of a server with the cookie, and waits until it is loaded."""
         page = self.open(server.at(route), storage_state=server.key(), **options)
         name = "run" if route.startswith("runs/") else route.partition("/")[0]
         page.get_by_test_id(f"page-{name}").wait_for(timeout=patience)
@@ -95,11 +95,11 @@ class Tabs:
         self.troubles.append(text)
 
     def allow(self, *texts: str) -> None:
-        """Say what a test expects the browser to complain of, such as a server that is not there."""
+        """Names the browser errors that a test expects."""
         self.allowed += texts
 
     def complaints(self) -> list[str]:
-        """Everything that the pages complained of and no test expected."""
+        """Returns every error of the pages that no test expected."""
         refused = [
             f"refused by the policy: {item}"
             for page in self.pages
@@ -109,7 +109,7 @@ class Tabs:
         return [trouble for trouble in (*self.troubles, *refused) if not any(text in trouble for text in self.allowed)]
 
     def evidence(self) -> str:
-        """Pictures of the open pages and what they said, for somebody who has to find out why."""
+        """Returns pictures of the open pages and their console output."""
         lines = []
         for number, page in enumerate(page for page in self.pages if not page.is_closed()):
             path = self.folder / f"failed-{number}.png"
@@ -123,5 +123,5 @@ class Tabs:
 
 
 def shifted(page: Page) -> float:
-    """How much of the page has jumped so far: the browser's cumulative layout shift."""
+    """Returns the browser's cumulative layout shift so far."""
     return float(page.evaluate("window.__shifts.reduce((sum, each) => sum + each.value, 0)"))

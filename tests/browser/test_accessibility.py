@@ -30,7 +30,7 @@ Stage = tuple[ShopRun, Dashboard]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_grave(finished: Stage, tabs: Tabs, theme: str):
+def test_axe_finds_no_serious_violation(finished: Stage, tabs: Tabs, theme: str):
     """No page has a serious or critical violation, in either theme."""
     run, server = finished
     page = tabs.visit(server, "board", theme=theme)
@@ -41,8 +41,8 @@ def test_axe_finds_nothing_grave(finished: Stage, tabs: Tabs, theme: str):
     assert {route: value for route, value in result.items() if value} == {}
 
 
-def test_a_phone_scrolls_down_only(finished: Stage, tabs: Tabs):
-    """No page is wider than a phone, and axe finds nothing grave on it there either."""
+def test_a_phone_scrolls_only_vertically(finished: Stage, tabs: Tabs):
+    """No page is wider than a phone, and axe finds no serious violation on it there."""
     run, server = finished
     page = tabs.visit(server, "board", phone=True)
     result = {}

@@ -1,4 +1,4 @@
-"""A person answers, approves, sends back, retries, abandons and stops in the page; each act is the command."""
+"""Acts of a person in the page: answer, approve, send back, retry, abandon and stop, as with the commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def gated(plan_repo: Any) -> Gated:
 
 
 def do(page: Page, name: str, text: str = "") -> None:
-    """Open an act, say what it needs, and send it."""
+    """Opens an act, fills in its fields, and sends it."""
     if page.get_by_test_id(f"go-{name}").count() == 0:
         page.get_by_test_id(f"act-{name}").click()
     if text:
@@ -33,8 +33,8 @@ def do(page: Page, name: str, text: str = "") -> None:
     page.get_by_test_id(f"go-{name}").click()
 
 
-def test_an_answer_lets_the_run_go_on(gated: Gated, serve: Any, tabs: Tabs):
-    """A question appears by itself, is answered in the page, reaches the worker, and the same run ends well."""
+def test_an_answer_continues_the_run(gated: Gated, serve: Any, tabs: Tabs):
+    """A question appears by itself, its answer reaches the worker, and the same run ends well."""
     from playwright.sync_api import expect
 
     gated.work("{task}", t010=[[{"ask": ASK}], [{"say": "Thank you"}, *done()]])
@@ -85,7 +85,7 @@ def test_an_answer_is_confirmed_after_its_question_is_gone(gated: Gated, serve: 
 
 
 def test_the_inbox_does_not_jump(gated: Gated, serve: Any, tabs: Tabs):
-    """While a run continues and asks more, the first question stays where it is, with what is being typed into it."""
+    """While a run continues and asks more, the first question and the text in its field stay in place."""
     from playwright.sync_api import expect
 
     asks = {f"t0{n}0": [[gated.waiting(f"0{n}0"), {"ask": ASK}], done()] for n in (2, 3)}
@@ -114,7 +114,7 @@ def test_the_inbox_does_not_jump(gated: Gated, serve: Any, tabs: Tabs):
 
 
 def test_work_is_approved_and_sent_back(repo: Any, serve: Any, tabs: Tabs):
-    """On a task's page handed-in work is approved, or goes back with words; both are what the commands leave."""
+    """On a task's page work is approved or sent back with feedback; the result is that of the commands."""
     from playwright.sync_api import expect
 
     for name in ("Good", "Not yet"):
@@ -139,7 +139,7 @@ def test_work_is_approved_and_sent_back(repo: Any, serve: Any, tabs: Tabs):
 
 @pytest.mark.parametrize("route", ["inbox", "task/010"])
 def test_refused_work_is_accepted_with_a_reason(plan_repo: Any, serve: Any, tabs: Tabs, route: str):
-    """Next to its question and on its page, RED work is accepted; the form names the check that this waives (D5)."""
+    """RED work is accepted in the inbox and on the task's page; the form names the check that this waives (D5)."""
     from playwright.sync_api import expect
 
     plan_repo.plan({"test_commands": ["test -e never.txt"]})
@@ -197,7 +197,7 @@ def test_a_failed_check_is_shown_as_it_was_printed(plan_repo: Any, serve: Any, t
 
 
 def test_a_question_is_folded_on_a_phone(plan_repo: Any, serve: Any, tabs: Tabs):
-    """On a phone one line above the tabs tells the question, and opens it."""
+    """On a phone one line above the tabs announces the question, and opens it."""
     from playwright.sync_api import expect
 
     plan_repo.plan({"test_commands": ["test -e never.txt"]})
@@ -212,7 +212,7 @@ def test_a_question_is_folded_on_a_phone(plan_repo: Any, serve: Any, tabs: Tabs)
     expect(page.get_by_test_id("go-answer")).to_be_visible()
 
 
-def test_a_failed_task_is_tried_again_or_abandoned(repo: Any, serve: Any, tabs: Tabs):
+def test_a_failed_task_is_retried_or_abandoned(repo: Any, serve: Any, tabs: Tabs):
     """In the inbox a failed task is retried or abandoned with a reason; a refusal says why."""
     from playwright.sync_api import expect
 
@@ -239,7 +239,7 @@ def test_a_failed_task_is_tried_again_or_abandoned(repo: Any, serve: Any, tabs: 
 
 @pytest.mark.parametrize("route", ["inbox", "task/010"])
 def test_a_task_is_abandoned(repo: Any, serve: Any, tabs: Tabs, route: str):
-    """In the inbox and on its own page a task is given up: its file has the reason, and the board a column for it."""
+    """In the inbox and on its page a task is abandoned: its file has the reason, and the board a column for it."""
     from playwright.sync_api import expect
 
     repo.ok("task", "create", "--name", "Never", "--agent", "implementer")
@@ -259,8 +259,8 @@ def test_a_task_is_abandoned(repo: Any, serve: Any, tabs: Tabs, route: str):
     card(page, "010", "abandoned").wait_for()
 
 
-def test_the_inbox_says_why(repo: Any, serve: Any, tabs: Tabs):
-    """Who has to decide on a task that the run gave up sees how its turn ended, and the reviewer's words."""
+def test_the_inbox_shows_the_reason(repo: Any, serve: Any, tabs: Tabs):
+    """The item of a failed task shows how its turn ended and what the reviewer wrote."""
     from playwright.sync_api import expect
 
     scripts = {
@@ -283,7 +283,7 @@ def test_the_inbox_says_why(repo: Any, serve: Any, tabs: Tabs):
 
 
 def test_a_run_is_stopped(gated: Gated, serve: Any, tabs: Tabs):
-    """A live run is stopped from the page after it was asked twice, and can be gone on with."""
+    """A live run is stopped from the page after a confirmation, and can be continued."""
     from playwright.sync_api import expect
 
     gated.start("First", "Second")

@@ -37,7 +37,7 @@ def gated(plan_repo: Any) -> Gated:
 
 
 def test_the_board_follows_a_run(gated: Gated, serve: Any, tabs: Tabs):
-    """Cards move by themselves from column to column until all is done, nothing jumps, and a late opener sees all."""
+    """Cards change columns by themselves until all tasks are done, nothing jumps, and a page opened late shows all."""
     from playwright.sync_api import expect
 
     gated.start("First", "Second < 1", "Third")
@@ -63,8 +63,8 @@ def test_the_board_follows_a_run(gated: Gated, serve: Any, tabs: Tabs):
     assert late.get_by_test_id("live-line").inner_text()
 
 
-def test_a_phone_shows_the_last_order_first(repo: Any, serve: Any, tabs: Tabs):
-    """On a phone every card is at once where it stays, what needs the person first, however long its text is."""
+def test_a_phone_shows_what_needs_the_person_first(repo: Any, serve: Any, tabs: Tabs):
+    """On a phone cards are in their final order from the start, however long their text is."""
     from playwright.sync_api import expect
 
     name = "A name that is so long that a phone needs more than one line for it"
@@ -88,8 +88,8 @@ def test_a_phone_shows_the_last_order_first(repo: Any, serve: Any, tabs: Tabs):
     assert shown == ["card-030", "card-020", "card-040", "card-010", "card-050"]
 
 
-def test_a_card_tells_what_was_found(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
-    """A task that was sent back says how often and what the review said; the filter finds it by name."""
+def test_a_card_shows_the_review(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
+    """The card of a task that was sent back shows how often and why; the filter finds it by name."""
     from playwright.sync_api import expect
 
     page = tabs.visit(finished[1])
@@ -100,8 +100,8 @@ def test_a_card_tells_what_was_found(finished: tuple[ShopRun, Dashboard], tabs: 
     expect(page.get_by_text("1 of 8 tasks")).to_be_visible()
 
 
-def test_the_keyboard_is_enough(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
-    """Without a mouse: to every page, along the rows, into a task and back, the filter, the help."""
+def test_the_page_works_with_the_keyboard(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
+    """The keyboard alone reaches every page, row, task, the filter and the help."""
     from playwright.sync_api import expect
 
     page = tabs.visit(finished[1])
@@ -149,8 +149,8 @@ def test_every_control_is_reached_with_tab(finished: tuple[ShopRun, Dashboard], 
         assert any(name in text for text in seen), (name, seen)
 
 
-def test_the_theme_is_chosen_and_kept(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
-    """The page is dark where the system is, until somebody chooses; the choice outlives a reload."""
+def test_the_chosen_theme_is_kept(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
+    """The page follows the system's theme until the user chooses one, and a reload keeps the choice."""
     page = tabs.visit(finished[1], theme="dark")
     shade = "getComputedStyle(document.documentElement).backgroundColor"
     dark = page.evaluate(shade)

@@ -58,7 +58,7 @@ MOMENTS = """async ([changes, tasks, moments]) => {
 
 
 def graph_of(count: int, waves: int, seed: int) -> list[Task]:
-    """A plan of so many tasks, of which most need some of an earlier wave."""
+    """Returns a plan of so many tasks, most of which depend on earlier waves."""
     chance = random.Random(seed)
     tasks: list[Task] = []
     for number in range(count):
@@ -71,13 +71,13 @@ def graph_of(count: int, waves: int, seed: int) -> list[Task]:
 
 @pytest.fixture
 def page(finished: Stage, tabs: Tabs) -> Page:
-    """A page of the real server, whose policy the modules obey."""
+    """A page of the real server, with its content policy."""
     return tabs.visit(finished[1], "runs")
 
 
 @pytest.mark.parametrize(("count", "waves"), [(1, 1), (30, 6), (300, 20), (1000, 8)])
-def test_waves_are_columns_and_nothing_overlaps(page: Page, count: int, waves: int) -> None:
-    """A task stands to the right of all that it needs, no box covers another, and the same plan is drawn the same."""
+def test_waves_are_columns_without_overlap(page: Page, count: int, waves: int) -> None:
+    """A task is to the right of its dependencies, no boxes overlap, and the same plan gives the same drawing."""
     tasks = graph_of(count, waves, seed=count)
     extra = {"id": "9999", "wave": waves, "needs": [tasks[-1]["id"]], "status": "pending"}
     result = page.evaluate(LAYOUT, [tasks, [*tasks, extra]])
@@ -95,8 +95,8 @@ def test_waves_are_columns_and_nothing_overlaps(page: Page, count: int, waves: i
     assert result["took"] < 5000  # a tenth of a second alone; a hundred times that would be another algorithm
 
 
-def test_a_status_moves_nothing(page: Page) -> None:
-    """Where a task stands follows from the plan alone, so that a live update changes colours and no place."""
+def test_a_status_moves_no_task(page: Page) -> None:
+    """The plan alone decides the place of a task, so a live update changes only colours."""
     tasks = graph_of(60, 6, seed=3)
     before = page.evaluate(LAYOUT, [tasks, tasks])["places"]
     busy = [{**task, "status": "in_progress", "running": True} for task in tasks]
@@ -130,7 +130,7 @@ def test_many_tasks_are_grouped_by_wave(page: Page, is_down: bool) -> None:
 
 
 def test_a_large_graph_shows_what_matters(page: Page) -> None:
-    """Of 2,000 tasks 600 are drawn, with all that ask or fail and their neighbours; what runs then moves nothing."""
+    """Of 2,000 tasks 600 are drawn, with all that ask or failed and their neighbours; a later change moves nothing."""
     tasks = graph_of(2000, 20, seed=5)
     pressing = {"0500": "failed", "1200": "paused", "1500": "in_progress"}
     for task in tasks:
@@ -142,8 +142,8 @@ def test_a_large_graph_shows_what_matters(page: Page) -> None:
     assert page.evaluate(PART, [tasks[:40], {}])["first"] == [task["id"] for task in tasks[:40]]
 
 
-def test_time_runs_to_the_right_and_a_long_gap_is_folded(page: Page) -> None:
-    """Later is never further left, every place leads back to its moment, and a night takes no more room than a mark."""
+def test_a_long_gap_on_the_time_axis_is_folded(page: Page) -> None:
+    """Later times are further right, each place maps back to its time, and a night is as narrow as a mark."""
     start, night = 1_800_000_000, {"from": 1_800_000_600, "to": 1_800_040_000}
     moments = [start + step for step in (0, 1, 300, 599, 40_001, 40_300, 40_600)]
     result = page.evaluate(SCALE, [start, start + 40_600, [night], 1000, moments])
@@ -153,8 +153,8 @@ def test_time_runs_to_the_right_and_a_long_gap_is_folded(page: Page) -> None:
     assert result["ticks"] == sorted(result["ticks"]) and len(result["ticks"]) >= 4
 
 
-def test_a_moment_is_the_last_change_before_it(page: Page) -> None:
-    """Before its first change a task was pending; a later change in the journal's order never shows too early."""
+def test_the_replay_shows_the_last_change_before_a_moment(page: Page) -> None:
+    """Before its first change a task is pending; no change shows before its time."""
     changes = [[10, "1", "in_progress", "writes"], [30, "1", "completed", ""], [20, "2", "paused", "asks"]]
     tasks = [{"id": "1", "status": "completed"}, {"id": "2", "status": "completed"}]
     result = page.evaluate(MOMENTS, [changes, tasks, [5, 10, 25, 30]])

@@ -33,7 +33,7 @@ def gated(plan_repo: Any) -> Gated:
 
 @pytest.fixture
 def stumbling(task_repo: Repo) -> Iterator[tuple[FailingView, str]]:
-    """A server of this process whose looks a test lets fail, and its address."""
+    """Returns the address of a server in this process whose reads a test can make fail."""
     home = home_of(task_repo)
     server = Server(home, task_repo.environment, person="ada", port=free_port())
     picture = server.listener.facts.watch.view = FailingView(home, ANY_FOLDER)
@@ -46,8 +46,8 @@ def newest_run(root: Path) -> Path:
     return max((root / ".sow/local/runs").iterdir())
 
 
-def test_a_killed_server_is_found_again(gated: Gated, serve: Any, tabs: Tabs):
-    """The page says that the connection is lost, and when the server is back it has all that happened meanwhile."""
+def test_a_restarted_server_is_found_again(gated: Gated, serve: Any, tabs: Tabs):
+    """The page reports the lost connection, and shows the missed events when the server is back."""
     from playwright.sync_api import expect
 
     tabs.allow(*GONE)
@@ -75,8 +75,8 @@ def test_a_killed_server_is_found_again(gated: Gated, serve: Any, tabs: Tabs):
     assert page.get_by_test_id("sign-in").count() == 0
 
 
-def test_a_deleted_run_leaves_a_page(shop_run: ShopRun, serve: Any, tabs: Tabs):
-    """When the folder of the run that is shown is deleted, the page says so and the rest continues."""
+def test_a_deleted_run_does_not_break_the_page(shop_run: ShopRun, serve: Any, tabs: Tabs):
+    """If the folder of the shown run is deleted, the page says so and everything else works."""
     from playwright.sync_api import expect
 
     tabs.allow("status of 404")
@@ -94,8 +94,8 @@ def test_a_deleted_run_leaves_a_page(shop_run: ShopRun, serve: Any, tabs: Tabs):
     timeline.get_by_test_id("page-timeline").get_by_test_id("empty").wait_for()
 
 
-def test_a_torn_line_is_waited_for(shop_run: ShopRun, serve: Any, tabs: Tabs):
-    """Half a line at the end of a journal is no news; the line is shown when its rest has come, and a bad one never."""
+def test_a_torn_journal_line_is_shown_when_it_is_complete(shop_run: ShopRun, serve: Any, tabs: Tabs):
+    """Half a line at the end of a journal is not shown until its rest is written, and an invalid line never."""
     from playwright.sync_api import expect
 
     run = shop_run
@@ -122,7 +122,7 @@ def test_a_torn_line_is_waited_for(shop_run: ShopRun, serve: Any, tabs: Tabs):
 
 
 def test_a_broken_task_is_shown_as_broken(task_repo: Any, serve: Any, tabs: Tabs):
-    """A state file that nobody can read is reported, and the other tasks are there."""
+    """An unreadable state file is reported, and the other tasks are shown."""
     from playwright.sync_api import expect
 
     task_repo.ok("task", "create", "--name", "Another", "--agent", "implementer")
@@ -134,8 +134,8 @@ def test_a_broken_task_is_shown_as_broken(task_repo: Any, serve: Any, tabs: Tabs
     card(page, "020").wait_for()
 
 
-def test_a_port_in_use_is_no_trouble(repo: Any, serve: Any, tabs: Tabs):
-    """Where the port is taken, the next one serves the page."""
+def test_a_port_in_use_is_skipped(repo: Any, serve: Any, tabs: Tabs):
+    """If the port is taken, the next one serves the page."""
     with socket.create_server(("127.0.0.1", free_port())) as taken:
         port = taken.getsockname()[1]
         server = serve(repo, port=port)
@@ -143,8 +143,8 @@ def test_a_port_in_use_is_no_trouble(repo: Any, serve: Any, tabs: Tabs):
         tabs.open(server.address).get_by_test_id("page-board").wait_for()
 
 
-def test_a_server_that_cannot_look_says_so(stumbling: tuple[FailingView, str], task_repo: Repo, tabs: Tabs):
-    """While sow's own looks fail the page says that it may be old, and afterwards it shows what it missed."""
+def test_a_server_that_cannot_read_says_so(stumbling: tuple[FailingView, str], task_repo: Repo, tabs: Tabs):
+    """While sow cannot read the state, the page says that it may be old; afterwards it shows what it missed."""
     from playwright.sync_api import expect
 
     picture, address = stumbling

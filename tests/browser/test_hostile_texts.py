@@ -55,15 +55,15 @@ def hostile(plan_repo: Any) -> Any:
 
 
 def unharmed(page: Page) -> None:
-    """Nothing ran, and no character that turns or steers text is in the page."""
+    """Checks that no script ran, and that no character that reorders or controls text is in the page."""
     assert page.evaluate("window.ran") is None
     assert page.locator("#shell script, #shell svg[onload], #shell img:not([src^='/assets/'])").count() == 0
     text = page.evaluate("document.documentElement.textContent")
     assert [hex(ord(character)) for character in FORBIDDEN if character in text] == []
 
 
-def test_everything_of_agents_is_text(hostile: Any, serve: Any, tabs: Tabs):
-    """Every page shows what agents wrote as text; nothing of it runs, loads or steers."""
+def test_texts_of_agents_are_never_markup(hostile: Any, serve: Any, tabs: Tabs):
+    """Every page shows agents' texts as text; none of it runs, loads or controls anything."""
     server = serve(hostile.repo)
     page = tabs.visit(server, "board")
     page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))

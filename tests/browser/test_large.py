@@ -29,13 +29,13 @@ def elements(page: Page) -> int:
 
 @pytest.fixture
 def many(tmp_path: Path, environment: dict[str, str]) -> Repo:
-    """A repository whose project has ten thousand tasks and a run that has worked on most."""
+    """A repository whose project has ten thousand tasks, and a run that worked on most of them."""
     large.make(tmp_path / "many", TASKS)
     return Repo(tmp_path / "many", environment)
 
 
 def test_ten_thousand_tasks_stay_usable(many: Repo, serve: Any, tabs: Tabs):
-    """The board shows a part of each column and more on demand, the filter finds one of all, and no page is huge."""
+    """The board shows a part of each column and more on demand, the filter finds any task, and no page is huge."""
     from playwright.sync_api import expect
 
     server = serve(many)
@@ -55,7 +55,7 @@ def test_ten_thousand_tasks_stay_usable(many: Repo, serve: Any, tabs: Tabs):
 
 
 def test_five_hundred_tasks_are_a_readable_graph(tmp_path: Path, environment: dict[str, str], serve: Any, tabs: Tabs):
-    """All tasks are drawn in legible letters, with headings of waves and a map whose press moves the window."""
+    """All tasks are drawn in legible letters, with headings of waves and a map that moves the window."""
     from playwright.sync_api import expect
 
     large.make(tmp_path / "many", 500)
@@ -81,8 +81,8 @@ def test_five_hundred_tasks_are_a_readable_graph(tmp_path: Path, environment: di
     assert seen["x"] >= 0 and seen["x"] + seen["width"] <= width + 20
 
 
-def test_a_transcript_of_100_megabytes_comes_in_pages(shop_run: ShopRun, serve: Any, tabs: Tabs):
-    """The page shows a part of a huge transcript, can go to its beginning and its end, and stays small."""
+def test_a_transcript_of_100_megabytes_is_loaded_in_pages(shop_run: ShopRun, serve: Any, tabs: Tabs):
+    """The page shows a part of the transcript, can jump to both ends, and stays small."""
     line = "line {:07d} " + "x" * 92 + "\n"
     path = shop_run.repo.root / ".sow/local/sessions/010/1/turn-001.md"
     with path.open("w") as file:

@@ -13,8 +13,8 @@ from browser.tabs import Tabs
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_report_stands_alone(finished: tuple[ShopRun, Dashboard], tabs: Tabs, tmp_path: Path, theme: str):
-    """Opened from a disk it asks nobody for anything, tells the run, runs no script, and axe finds nothing grave."""
+def test_a_report_needs_no_other_file(finished: tuple[ShopRun, Dashboard], tabs: Tabs, tmp_path: Path, theme: str):
+    """Opened from a disk it loads nothing else, shows the run, runs no script, and axe finds no serious violation."""
     run = finished[0]
     path = tmp_path / "report.html"
     path.write_text(run.repo.ok("runs", "report", run.id, "--format", "html").out)

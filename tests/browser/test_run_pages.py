@@ -15,7 +15,7 @@ from browser.tabs import Tabs
 Stage = tuple[ShopRun, Dashboard]
 
 
-def test_the_graph_shows_who_waits_for_whom(finished: Stage, tabs: Tabs):
+def test_the_graph_shows_dependencies(finished: Stage, tabs: Tabs):
     """Every task is a node, the critical path is marked, arrows move the focus, and a list says the same."""
     from playwright.sync_api import expect
 
@@ -40,7 +40,7 @@ def test_the_graph_shows_who_waits_for_whom(finished: Stage, tabs: Tabs):
 
 
 def test_the_timeline_shows_who_worked_when(finished: Stage, tabs: Tabs):
-    """Each task has a lane with its work, its review, its checks and its merge; questions and returns are marked."""
+    """Each task has a lane with its work, review, checks and merge; questions and returned work are marked."""
     from playwright.sync_api import expect
 
     page = tabs.visit(finished[1], "timeline")
@@ -54,7 +54,7 @@ def test_the_timeline_shows_who_worked_when(finished: Stage, tabs: Tabs):
 
 
 def test_a_finished_run_is_replayed(finished: Stage, tabs: Tabs):
-    """The slider shows the board of any moment: nothing done at the beginning, everything at the end; it plays too."""
+    """The slider shows the board of any moment, from nothing done to everything done; it also plays."""
     from playwright.sync_api import expect
 
     run, server = finished
@@ -80,7 +80,7 @@ def test_a_finished_run_is_replayed(finished: Stage, tabs: Tabs):
 
 
 def test_a_run_has_its_report(finished: Stage, tabs: Tabs):
-    """The page of a run tells its tasks by outcome, its speed-up, its estimate, its questions and its settings."""
+    """The page of a run shows its tasks by outcome, speed-up, estimate, questions and settings."""
     from playwright.sync_api import expect
 
     run, server = finished
@@ -130,8 +130,8 @@ def test_all_runs_are_listed(finished: Stage, tabs: Tabs):
     page.get_by_test_id("page-run").wait_for()
 
 
-def test_cost_is_told_by_agent_executor_and_run(finished: Stage, tabs: Tabs):
-    """What was spent is summed up by agent, executor and run, in money and in tokens."""
+def test_costs_are_summed_by_agent_executor_and_run(finished: Stage, tabs: Tabs):
+    """Costs are summed by agent, executor and run, in money and in tokens."""
     from playwright.sync_api import expect
 
     run, server = finished
@@ -142,7 +142,7 @@ def test_cost_is_told_by_agent_executor_and_run(finished: Stage, tabs: Tabs):
 
 
 def test_the_library_lists_agents_sinks_and_repositories(finished: Stage, tabs: Tabs):
-    """Roles are listed with their executors; where there is no sink, the command that adds one is."""
+    """Roles are listed with their executors; without a sink the page shows the command that adds one."""
     from playwright.sync_api import expect
 
     page = tabs.visit(finished[1], "library")
@@ -154,7 +154,7 @@ def test_the_library_lists_agents_sinks_and_repositories(finished: Stage, tabs: 
 
 
 def test_links_lead_from_page_to_page(finished: Stage, tabs: Tabs):
-    """Back and forward of the browser work, and the title says where one is."""
+    """The browser's back and forward work, and the title names the page."""
     page = tabs.visit(finished[1])
     go(page, "graph")
     assert page.title().startswith("Graph")

@@ -1,4 +1,4 @@
-"""Tests the helpers of the browser tests: a missing program is named, and an error in a page is noticed."""
+"""The helpers of the browser tests: a missing program is named, and an error in a page is noticed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PUSH = "document.body.prepend(Object.assign(document.createElement('div'), {styl
 
 
 def install(path: Path) -> subprocess.CompletedProcess[str]:
-    """Ask for the browser where only these programs are."""
+    """Runs the installation with only these programs on PATH."""
     variables = {"PATH": str(path), "PYTHONPATH": str(TESTS)}
     text = [sys.executable, "-m", "browser.install"]
     return subprocess.run(text, env=variables, capture_output=True, text=True)
@@ -43,8 +43,8 @@ def test_a_failed_download_is_named(tmp_path: Path):
     assert done.returncode == 1 and expected in done.stderr
 
 
-def test_what_a_page_does_wrong_is_noticed(tabs: Tabs):
-    """A word on the console, a request to elsewhere and an error that nobody catches are each a complaint."""
+def test_errors_of_a_page_are_noticed(tabs: Tabs):
+    """A console message, a request to another host and an uncaught error are each reported."""
     page = tabs.open(f"data:text/html,{BAD}")
     page.wait_for_timeout(500)
     output = "\n".join(tabs.complaints())
@@ -53,8 +53,8 @@ def test_what_a_page_does_wrong_is_noticed(tabs: Tabs):
     tabs.allow("a word", "example.org", "a slip", "ERR_NAME_NOT_RESOLVED")
 
 
-def test_what_jumps_is_noticed(tabs: Tabs):
-    """A page that pushes its content down has shifted."""
+def test_a_layout_shift_is_noticed(tabs: Tabs):
+    """A page that pushes its content down has a layout shift."""
     page = tabs.open(f"data:text/html,{PARAGRAPHS}")
     page.wait_for_function(PAINTED)  # what moves before the first paint is no shift
     page.evaluate(PUSH)

@@ -29,7 +29,7 @@ def server(repo: Any, serve: Any) -> Any:
 
 
 def test_an_address_works_once(server: Any, tabs: Tabs):
-    """The token is exchanged for a cookie, leaves the address at once, and is worth nothing for a second browser."""
+    """The token is exchanged for a cookie, leaves the address at once, and does not work for a second browser."""
     page = tabs.open(server.address)
     signed_in(page)
     assert "token" not in page.url
@@ -41,8 +41,8 @@ def test_an_address_works_once(server: Any, tabs: Tabs):
 
 
 @pytest.mark.parametrize("fragment", ["", "#token=", "#token=0123456789abcdef", "#token=%00%ff<b>", "#/task/010"])
-def test_a_wrong_or_missing_token_shows_the_way_in(server: Any, tabs: Tabs, fragment: str):
-    """Without a good token there is no fact on the page, but the command that gives a new address."""
+def test_a_wrong_or_missing_token_shows_how_to_sign_in(server: Any, tabs: Tabs, fragment: str):
+    """Without a valid token the page has no data, only the command that prints a new address."""
     tabs.allow(REFUSED)
     page = tabs.open(server.base + fragment)
     asked(page)
@@ -51,7 +51,7 @@ def test_a_wrong_or_missing_token_shows_the_way_in(server: Any, tabs: Tabs, frag
 
 
 def test_a_new_address_can_be_pasted(server: Any, tabs: Tabs):
-    """A second `sow ui` prints a new address of the same server, which can be pasted after a wrong one was refused."""
+    """A second `sow ui` prints a new address of the same server, which works after a wrong one was refused."""
     tabs.allow(REFUSED)
     page = tabs.open(server.base)
     field = page.get_by_label("Address or token")
@@ -80,7 +80,7 @@ def test_an_empty_project_says_what_to_do(server: Any, tabs: Tabs):
         assert page.get_by_test_id(f"page-{route}").inner_text().strip()
 
 
-def test_a_read_only_page_has_no_act(task_repo: Any, serve: Any, tabs: Tabs):
+def test_a_read_only_page_has_no_actions(task_repo: Any, serve: Any, tabs: Tabs):
     """With --read-only the page says so and offers nothing that changes anything."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     server = serve(task_repo, "--read-only")

@@ -20,8 +20,8 @@ def gated(plan_repo: Any) -> Gated:
     return Gated(plan_repo)
 
 
-def test_a_task_tells_its_whole_story(finished: Stage, tabs: Tabs):
-    """Description, criteria, words of each iteration, changes, evidence, findings, notes, log and cost are there."""
+def test_a_task_page_shows_everything(finished: Stage, tabs: Tabs):
+    """The page has description, criteria, feedback, changes, evidence, findings, notes, log and cost."""
     from playwright.sync_api import expect
 
     page = tabs.visit(finished[1], "task/040")
@@ -70,8 +70,8 @@ def test_each_iteration_has_its_own_changes(finished: Stage, tabs: Tabs):
     expect(pane).to_contain_text("class Cart")
 
 
-def test_the_transcript_grows_while_the_worker_speaks(gated: Gated, serve: Any, tabs: Tabs):
-    """What a worker says is in the page a moment later, without a reload."""
+def test_the_transcript_grows_during_a_turn(gated: Gated, serve: Any, tabs: Tabs):
+    """The worker's output appears in the page without a reload."""
     from playwright.sync_api import expect
 
     later = [{"say": "At first this"}, gated.waiting("010"), {"say": "And then that"}, gated.waiting("end"), *done()]
@@ -93,7 +93,7 @@ def test_the_transcript_grows_while_the_worker_speaks(gated: Gated, serve: Any, 
 
 @pytest.mark.parametrize("tab", ["overview", "transcript"])
 def test_the_task_page_does_not_jump(gated: Gated, serve: Any, tabs: Tabs, tab: str):
-    """While its worker speaks and hands in, nothing that one reads on a task's page is pushed away."""
+    """While the worker prints and hands in, nothing on the page moves."""
     from playwright.sync_api import expect
 
     numbers = [{"say": f"Sentence {number}"} for number in range(20)]

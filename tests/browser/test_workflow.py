@@ -23,7 +23,7 @@ def crew(tmp_path: Path) -> Iterator[CrewRun]:
 
 
 def test_a_crew_is_watched_and_answered(crew: CrewRun, serve: Any, tabs: Tabs):
-    """Agents, needs and notes are shown; a question is answered in the inbox; going on, the crew completes its work."""
+    """The page shows agents, dependencies and notes; after an answer in the inbox the crew completes its work."""
     from playwright.sync_api import expect
 
     server = serve(crew.repo)
@@ -51,7 +51,7 @@ def test_a_crew_is_watched_and_answered(crew: CrewRun, serve: Any, tabs: Tabs):
 
 @pytest.mark.parametrize("route", ["workflow", "inbox"])
 def test_a_design_is_approved(repo: Any, tmp_path: Path, serve: Any, tabs: Tabs, route: str):
-    """On its own page and in the inbox a design is approved: the state has who did it, and the run is offered next."""
+    """A design is approved on its page and in the inbox: the state has the approver, and the run is the next step."""
     from playwright.sync_api import expect
 
     flow = WorkflowRepo(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})

@@ -24,7 +24,7 @@ def new_plan_repo(folder: Path) -> PlanRepo:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlanRepo]:
-    """Task 010 is done at once, 020 was sent back once, 030 asks, 040 waits for it; nobody works any more."""
+    """Task 010 was done at once, 020 was sent back once, 030 asks, 040 waits for it; no agent is working."""
     made = new_plan_repo(tmp_path_factory.mktemp("finished"))
     made.act("implementer-010", WORK + COUNT)
     made.act("implementer-020-2", 'echo "better" > "part_020.txt"\n')

@@ -54,7 +54,7 @@ def is_local(address: str) -> bool:
     return not urlsplit(address).scheme and not address.startswith("//")
 
 
-def test_the_site_is_there() -> None:
+def test_the_site_is_built() -> None:
     """`make docs` wrote the pages of every part."""
     assert {"index.html", "tutorial.html", "reference", "how-to", "explanation", "project", "decisions"} <= {
         path.name for path in SITE.iterdir()
@@ -78,8 +78,8 @@ def test_the_styles_load_nothing_from_elsewhere() -> None:
 
 
 @all_of("page", [page for page in PAGES if page.name != "404.html"])
-def test_every_link_leads_somewhere(page: Path) -> None:
-    """A link of a page names a file of the site, and a place in it."""
+def test_every_link_works(page: Path) -> None:
+    """A link names a file of the site, and an anchor in it."""
     for link in read(page).links:
         if is_local(link):
             parts = urlsplit(link)
@@ -98,7 +98,7 @@ def test_the_search_index_has_every_page() -> None:
 
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 def test_search_finds_words_without_a_server(tmp_path: Path) -> None:
-    """The page, opened as a file in a browser without a network, finds a word."""
+    """A page that is opened as a file in a browser without a network finds a word."""
     result = subprocess.run(
         [
             str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}",

@@ -151,7 +151,7 @@ OF_FORMAT = {
 
 
 def example(rule: dict[str, Any], definitions: dict[str, Any]) -> Any:
-    """A value that follows a rule, with every field."""
+    """Returns a value that follows a rule, with every field."""
     if "$ref" in rule:
         return example(definitions[rule["$ref"].rpartition("/")[2]], definitions)
     if "enum" in rule:
@@ -176,7 +176,7 @@ Case = tuple[str, Any]
 
 
 def places(data: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to everything inside a document."""
+    """Returns the path of every value inside a document."""
     for key in data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
         yield (*here, key)
         yield from places(data[key], (*here, key))
@@ -189,7 +189,7 @@ def at(data: Any, place: tuple[Any, ...]) -> Any:
 
 
 def damaged(document: Any) -> Iterator[Case]:
-    """The document as it is, and with one thing missing, too much, twice, or replaced."""
+    """Returns the document unchanged, and with one value missing, added, doubled, or replaced."""
     yield "as it is", document
     for place in places(document):
         *before, last = place
@@ -213,7 +213,7 @@ def damaged(document: Any) -> Iterator[Case]:
 
 
 def taken_for_empty(complaint: Any, value: Any) -> bool:
-    """Whether a list or table is missing: CUE 0.4.3 has no required fields, and takes it for an empty one."""
+    """Tells whether a list or table is missing: CUE 0.4.3 has no required fields, and reads it as an empty one."""
     if not str(complaint).endswith(": is missing") or not value:
         return False
     place = str(complaint).partition(": ")[0].replace("]", "").replace("[", ".").split(".")
@@ -221,7 +221,7 @@ def taken_for_empty(complaint: Any, value: Any) -> bool:
 
 
 def ours(name: str, document: Any) -> Any:
-    """The document with its defaults, or what is wrong with it."""
+    """Returns the document with its defaults, or its error."""
     validate = import_module(f"sow.store.validators.{name.replace('-', '_')}").validate
     filled = deepcopy(document)
     try:
@@ -252,8 +252,8 @@ def engine(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", schema.names())
-def test_the_engine_judges_as_we_do(engine, name):
-    """On a valid document and on each way to damage it, CUE and our validator agree, the defaults included."""
+def test_the_engine_agrees_with_sow(engine, name):
+    """On a valid document and on each damaged one, CUE and sow's validator agree, also about the defaults."""
     document = schema.document(name)
     cases = list(damaged(DOCUMENTS[name]))
     texts = [f"{export(document)}\nvalue: #{document['title']} & {json.dumps(value)}" for _, value in cases]
@@ -315,6 +315,6 @@ def test_the_engine_accepts_usual_settings(engine):
 
 @pytest.mark.parametrize("version", schema.versions())
 def test_the_engine_reads_every_version(engine, version):
-    """Every schema of every version is a text that CUE compiles."""
+    """CUE compiles every schema of every version."""
     texts = [f"{export(schema.document(name, version))}\nvalue: 1\n" for name in schema.names(version)]
     assert [judged["error"] for judged in engine(texts)] == [None] * len(texts)

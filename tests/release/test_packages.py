@@ -75,7 +75,7 @@ def add_program(machine: dict[str, str], name: str) -> None:
 
 
 def check(program: str, machine: dict[str, str], commit: str, folder: Path) -> None:
-    """The installed program tells its version with the commit, and does all that the README types."""
+    """Checks that the installed program prints its version with the commit, and runs all commands of the README."""
     folder.mkdir()
     assert run(program, "--version", environment=machine, cwd=folder) == f"sow {sow.__version__} ({commit})\n"
     searched = machine | {"PATH": f"{Path(program).parent}:{machine['PATH']}"}
@@ -96,7 +96,7 @@ def test_pip(kind: object, packages: Path, machine: dict[str, str], commit: str,
 
 @pytest.mark.parametrize("installer", ["uv", "pipx"])
 def test_install_sh(installer: str, packages: Path, machine: dict[str, str], commit: str, tmp_path: Path) -> None:
-    """The script installs a wheel with the installer that is there; a second call installs over the first."""
+    """The script installs a wheel with an available installer; a second call installs over the first."""
     add_program(machine, installer)
     script = str(shutil.copy(ROOT / "install.sh", tmp_path))
     for _ in range(2):
@@ -117,7 +117,7 @@ def test_install_from_a_clone(
     assert result.startswith(f"installed sow {sow.__version__} ({commit}) in ")
 
 
-def test_the_wheel_has_what_the_checkout_has(packages: Path) -> None:
+def test_the_wheel_has_every_file_of_the_package(packages: Path) -> None:
     """Every file of the package is in the wheel, with the commit and nothing else."""
     listed = run(sys.executable, "-m", "zipfile", "-l", wheel(packages)).splitlines()
     packed = {line.split()[0] for line in listed if line.startswith("sow/")}

@@ -19,7 +19,7 @@ def row(plan_repo: PlanRepo) -> dict[str, object]:
     return tasks
 
 
-def test_three_refused_iterations_are_three(plan_repo: PlanRepo) -> None:
+def test_three_refused_iterations_count_as_three(plan_repo: PlanRepo) -> None:
     """A task that three reviews refuse has three iterations, and a task that never ran has none (C6)."""
     plan_repo.judge("010", "RED", "RED", "RED")
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
@@ -57,7 +57,7 @@ def test_the_notes_of_a_yellow_review_are_shown_everywhere(plan_repo: PlanRepo) 
 
 
 @pytest.mark.full
-def test_a_failed_check_shows_its_end_with_its_indentation(plan_repo: PlanRepo) -> None:
+def test_a_failed_check_keeps_its_indentation(plan_repo: PlanRepo) -> None:
     """The inbox has the end of the output as the program printed it; status has one line (D6)."""
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
     (plan_repo.repo.root / "check.py").write_text(FAILING)
@@ -100,7 +100,7 @@ def test_turns_of_work_are_counted_around_an_answer(plan_repo: PlanRepo) -> None
 
 
 @pytest.mark.full
-def test_an_abandoned_task_that_never_ran_has_no_tries(plan_repo: PlanRepo) -> None:
+def test_an_abandoned_task_that_never_ran_has_no_iterations(plan_repo: PlanRepo) -> None:
     """A task that is abandoned before its first turn has no iterations (C6)."""
     plan_repo.act("implementer-010", "exit 1\n")
     plan_repo.plan("First", "Second < 1")
@@ -124,7 +124,7 @@ def test_turns_after_an_answer_to_red_work_are_counted(plan_repo: PlanRepo) -> N
 
 
 def test_a_question_about_red_work_is_no_iteration(plan_repo: PlanRepo) -> None:
-    """Work that is RED stays in its iteration while a person is asked; the answer starts the next one (C6)."""
+    """RED work stays in its iteration while a person is asked; the answer starts the next one (C6)."""
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
     plan_repo.judge("010", "RED", "RED", "GREEN")
     plan_repo.plan("First")
@@ -143,7 +143,7 @@ def test_a_question_about_red_work_is_no_iteration(plan_repo: PlanRepo) -> None:
 
 
 def test_accepted_red_work_counts_once(plan_repo: PlanRepo) -> None:
-    """Work that a person accepts after a RED review is collected again as the next iteration, without a turn (C6)."""
+    """Work that a person accepts after a RED review is collected as the next iteration, without a turn (C6)."""
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
     plan_repo.judge("010", "RED")
     plan_repo.plan("First")
@@ -157,7 +157,7 @@ def test_accepted_red_work_counts_once(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_failed_task_has_its_reason_in_the_inbox(plan_repo: PlanRepo) -> None:
-    """The inbox says why a task failed: in the worker's words, or how its turn ended (C16)."""
+    """The inbox shows why a task failed: the worker's reason, or how its turn ended (C16)."""
     plan_repo.act("implementer-010", "sow task set status failed --reason 'there is no such library'\n")
     plan_repo.act("implementer-020", "echo 'no network here' >&2\nexit 3\n")
     plan_repo.plan("First", "Second")

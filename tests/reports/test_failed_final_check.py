@@ -28,7 +28,7 @@ def test_counts_and_results_agree(asking: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_try_after_a_question_is_no_retry(asking: PlanRepo) -> None:
+def test_an_iteration_after_a_question_is_no_retry(asking: PlanRepo) -> None:
     """After a question and one more turn, the report has two iterations, and none of `--retries` is used (C6)."""
     asking.act("implementer-020", "rm bad.txt\ntouch good.txt\n")
     asking.repo.ok("answer", "020", "send back")

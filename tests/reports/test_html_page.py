@@ -24,7 +24,7 @@ REACHING = {"href", "src", "srcset", "action", "formaction", "data", "poster", "
 
 
 class Parsed(HTMLParser):
-    """What a browser would make of the file."""
+    """The parsed file, as a browser sees it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -61,7 +61,7 @@ class Parsed(HTMLParser):
 
 
 def inert(text: str) -> Parsed:
-    """The file, once it is proven that nothing in it can run, fetch or turn letters around."""
+    """Checks that nothing in the file can run, fetch or reorder letters, and returns it."""
     parsed = Parsed(text)
     names = {name for name, _ in parsed.attributes}
     assert set(parsed.tags) <= {tag.lower() for tag in TAGS}
@@ -102,7 +102,7 @@ def journal(repo: Repo) -> MadeUpRun:
     return made
 
 
-def test_the_file_has_all_of_the_run(repo: Repo, journal: MadeUpRun) -> None:
+def test_the_report_is_complete(repo: Repo, journal: MadeUpRun) -> None:
     """Outcome, sums, the timeline, tasks with reviews and evidence, questions, cost and the next steps are in it."""
     journal.end(4010, code=1)
     parsed = inert(repo.ok("runs", "report", "--format", "html").out)
@@ -130,8 +130,8 @@ def test_the_file_has_all_of_the_run(repo: Repo, journal: MadeUpRun) -> None:
     assert {"svg", "table", "dl", "ol"} <= set(parsed.tags)
 
 
-def test_the_answer_is_in_it(plan_repo: Any) -> None:
-    """What a person answered is below the question, in every form for programs and people."""
+def test_the_answer_is_in_the_report(plan_repo: Any) -> None:
+    """A person's answer is below the question, in every format."""
     ask = "sow note add --description 'Which port?' --context x --category requirements\n"
     plan_repo.act("implementer-010-1", f"{ask}sow note escalate 1 --reason 'only you'\nsow task set status paused\n")
     plan_repo.plan("First")
@@ -145,8 +145,8 @@ def test_the_answer_is_in_it(plan_repo: Any) -> None:
     assert asked["answer"] == "Port <8080>\nand no other"
 
 
-def test_it_names_one_time_and_the_changed_files(plan_repo: Any) -> None:
-    """The report has the files of all merges without sow's state, and the length of the run once."""
+def test_the_report_has_one_duration_and_the_changed_files(plan_repo: Any) -> None:
+    """It has the files of all merges without sow's state, and the length of the run once."""
     plan_repo.plan("First", "Second")
     assert plan_repo.run().code == 0
     parsed = inert(plan_repo.repo.ok("runs", "report", "--format", "html").out)
@@ -157,7 +157,7 @@ def test_it_names_one_time_and_the_changed_files(plan_repo: Any) -> None:
 
 @pytest.mark.full
 def test_the_details_of_a_question_keep_their_lines(plan_repo: Any) -> None:
-    """What the run found about the work is below its question in the table, each thing on a line of its own."""
+    """The run's findings are below its question in the table, each on a line of its own."""
     finding = "printf 'Quality Control: RED\\n\\nFeedback: all wrong\\n- a.txt: is   empty\\n- b.txt: is missing\\n'\n"
     plan_repo.act("quality-control-010", finding)
     plan_repo.plan("First")
@@ -171,7 +171,7 @@ def test_the_details_of_a_question_keep_their_lines(plan_repo: Any) -> None:
     assert "td .why { white-space: pre-line;" in parsed.style
 
 
-def test_it_goes_into_a_file(repo: Repo, journal: MadeUpRun) -> None:
+def test_the_report_is_written_to_a_file(repo: Repo, journal: MadeUpRun) -> None:
     """`--out` writes the same bytes, and reading a run changes nothing else."""
     before = repo.snapshot()
     page = repo.ok("runs", "report", "--format", "html").out
@@ -181,8 +181,8 @@ def test_it_goes_into_a_file(repo: Repo, journal: MadeUpRun) -> None:
     assert repo.snapshot() == before
 
 
-def test_nothing_is_fetched_and_nothing_runs(repo: Repo, journal: MadeUpRun) -> None:
-    """No script, no link, no address of anything; and the file itself forbids them to the browser."""
+def test_the_report_fetches_and_runs_nothing(repo: Repo, journal: MadeUpRun) -> None:
+    """It has no script, no link and no address, and forbids them to the browser."""
     page = repo.ok("runs", "report", "--format", "html").out
     parsed = inert(page)
     assert "script" not in parsed.tags
@@ -191,8 +191,8 @@ def test_nothing_is_fetched_and_nothing_runs(repo: Repo, journal: MadeUpRun) -> 
     assert not re.search(r"https?:|//[a-z]", page)
 
 
-def test_a_journal_that_cannot_be_read_is_a_remark(repo: Repo, journal: MadeUpRun) -> None:
-    """Without its journal the file has all the rest, and says what is missing."""
+def test_an_unreadable_journal_is_a_remark(repo: Repo, journal: MadeUpRun) -> None:
+    """Without its journal the report has everything else, and says what is missing."""
     path = Path(journal.folder.journal_path)
     path.unlink()
     path.mkdir()
@@ -201,7 +201,7 @@ def test_a_journal_that_cannot_be_read_is_a_remark(repo: Repo, journal: MadeUpRu
     assert "Store users" in parsed.shown
 
 
-def test_dark_narrow_and_paper(repo: Repo, journal: MadeUpRun) -> None:
+def test_the_report_has_styles_for_dark_screens_phones_and_paper(repo: Repo, journal: MadeUpRun) -> None:
     """One file serves a dark screen, a phone and a printer."""
     style = inert(repo.ok("runs", "report", "--format", "html").out).style
     for query in ("prefers-color-scheme: dark", "max-width: 640px", "@media print"):
@@ -217,7 +217,7 @@ HOSTILE = (
 
 
 def spoil(journal: MadeUpRun, text: str) -> None:
-    """Put a text into every place of the journal that an agent or a plan can fill."""
+    """Puts a text into every place of the journal that an agent or a plan can fill."""
     tasks = [{"id": "010", "number": text, "name": text, "agent": text, "needs": [text]}]
     journal.add(80, "run_started", tasks=tasks, name=text)
     fields = ("text", "reason", "executor", "role", "feedback", "verdict", "by", "command", "origin", "kind", "outcome")
@@ -231,8 +231,8 @@ def spoil(journal: MadeUpRun, text: str) -> None:
 
 
 @few_of("text", HOSTILE, 3, always=["<img src=x onerror=x>"], ids=[ascii(item) for item in HOSTILE])
-def test_hostile_texts_are_letters(repo: Repo, journal: MadeUpRun, text: str) -> None:
-    """Whatever a plan or an agent writes is shown as it is written, and is no part of the page."""
+def test_hostile_texts_are_shown_as_text(repo: Repo, journal: MadeUpRun, text: str) -> None:
+    """Any text of a plan or an agent is shown as it is, and is no part of the page."""
     usual = set(inert(_page(journal)).tags)
     spoil(journal, text)
     journal.folder.run["name"] = f"n{text}"
@@ -250,8 +250,8 @@ SEQUENCES = ("\x1b[31m<b>x", "\x1b]52;c;AA==\x07</td>", "\x9b31m&amp;", "a\r\n<i
 
 
 @pytest.mark.parametrize("text", SEQUENCES, ids=[ascii(sequence) for sequence in SEQUENCES])
-def test_sequences_split_at_every_byte(repo: Repo, journal: MadeUpRun, text: str) -> None:
-    """A sequence that comes in two pieces, cut anywhere, even within a letter, is as harmless as in one."""
+def test_split_sequences_are_harmless(repo: Repo, journal: MadeUpRun, text: str) -> None:
+    """A sequence in two pieces, cut anywhere, even within a letter, is as harmless as in one."""
     data = text.encode()
     document = run_report.report_data(journal.home, journal.folder)
     for place in range(len(data) + 1):
@@ -331,8 +331,8 @@ def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
     inert(html_page.page(document))
 
 
-def test_only_our_own_tags() -> None:
-    """A tag or an attribute that is not on the list is refused where it is written, and a text is never one."""
+def test_only_listed_tags_are_written() -> None:
+    """A tag or an attribute that is not on the list is refused when it is written, and a text is never one."""
     for make in (lambda: h("script"), lambda: h("p", onclick="x"), lambda: h("p", href="x"), lambda: h("p", style="x")):
         with pytest.raises(ValueError, match="not a known"):
             make()
@@ -349,7 +349,7 @@ def test_only_our_own_tags() -> None:
     st.lists(st.floats(-1e6, 3e6), min_size=2, max_size=6),
 )
 def test_later_is_never_further_left(length: float, gaps: list[tuple[float, float]], moments: list[float]) -> None:
-    """On the axis time goes from left to right within the picture, whatever gaps there are; gaps do not overlap."""
+    """On the axis time runs from left to right within the picture, with any gaps; gaps do not overlap."""
     ordered = sorted({item for gap in gaps for item in gap})
     apart = [{"from": one, "to": two} for one, two in zip(ordered[::2], ordered[1::2], strict=False)]
     axis = Axis(0.0, length, apart)
@@ -360,8 +360,8 @@ def test_later_is_never_further_left(length: float, gaps: list[tuple[float, floa
 
 
 @pytest.mark.full
-def test_many_tasks(repo: Repo) -> None:
-    """Of thousands of tasks the picture and the table show so many that a browser can, and say so."""
+def test_many_tasks_are_shortened(repo: Repo) -> None:
+    """Of thousands of tasks the picture and the table show a limited number, and say so."""
     idents = [f"{number}0".zfill(3) for number in range(1, 2501)]
     made = MadeUpRun(repo, idents)
     with made.in_time_order():
@@ -373,7 +373,7 @@ def test_many_tasks(repo: Repo) -> None:
     assert "and 500 more: sow runs show" in parsed.shown
 
 
-def test_a_run_in_which_nobody_worked(repo: Repo) -> None:
+def test_a_run_without_work_has_no_picture(repo: Repo) -> None:
     """Before the first turn there is a page, without a picture."""
     made = MadeUpRun(repo, ["010"])
     document = timeline.document(made.folder.journal(), run=RUN, live=False)

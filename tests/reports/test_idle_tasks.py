@@ -1,4 +1,4 @@
-"""One rule names the command that continues a task, and every place prints the same command."""
+"""One rule names the command that continues a task, and every view prints the same command."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ FAIL = "sow task set status failed --reason 'No compiler'\n"
 
 
 def typed(plan_repo: PlanRepo, command: str) -> subprocess.CompletedProcess[str]:
-    """Run a printed command in a shell."""
+    """Runs a printed command in a shell."""
     repo = plan_repo.repo
     return subprocess.run(["sh", "-c", command], cwd=repo.root, env=repo.environment, capture_output=True, text=True)
 
 
 def named_commands(plan_repo: PlanRepo) -> dict[str, str]:
-    """The command that each place prints for task 010."""
+    """Returns the command that each view prints for task 010."""
     repo = plan_repo.repo
     status = repo.ok("status", "--json").json
     return {
@@ -29,7 +29,7 @@ def named_commands(plan_repo: PlanRepo) -> dict[str, str]:
 
 
 def test_a_failed_task_of_a_run_is_retried_with_one_command(plan_repo: PlanRepo) -> None:
-    """(C10, A12) All places print the same command, and it completes the task."""
+    """(C10, A12) All views print the same command, and it completes the task."""
     plan_repo.configure(review={"enabled": False})
     plan_repo.act("implementer-010-1", FAIL)
     plan_repo.plan("First", "Second < 1")
@@ -62,7 +62,7 @@ def test_a_failed_spawned_task_is_resumed(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_reopened_task_of_an_ended_run_is_for_its_run(plan_repo: PlanRepo) -> None:
+def test_a_reopened_task_of_an_ended_run_belongs_to_its_run(plan_repo: PlanRepo) -> None:
     """(C10) After `task set … in_progress` the run continues the task, although that run has ended."""
     plan_repo.configure(review={"enabled": False})
     plan_repo.act("implementer-010-1", FAIL)
@@ -75,7 +75,7 @@ def test_a_reopened_task_of_an_ended_run_is_for_its_run(plan_repo: PlanRepo) -> 
 
 
 @pytest.mark.full
-def test_an_approved_task_waits_for_its_run_and_not_for_a_worker(plan_repo: PlanRepo) -> None:
+def test_an_approved_task_waits_for_its_run(plan_repo: PlanRepo) -> None:
     """(C10) Status says that the task is approved and names the run."""
     plan_repo.configure(run={"baseline": "off", "retries": 0})
     plan_repo.act("implementer-010", f"{WORK}{FAIL}")
@@ -92,8 +92,8 @@ def test_an_approved_task_waits_for_its_run_and_not_for_a_worker(plan_repo: Plan
 
 
 @pytest.mark.full
-def test_the_live_lines_tell_a_setup_and_an_empty_merge(plan_repo: PlanRepo) -> None:
-    """(D1) A setup is told when it begins; work without changes is not "merged as" a commit."""
+def test_the_live_lines_show_a_setup_and_an_empty_merge(plan_repo: PlanRepo) -> None:
+    """(D1) A setup is printed when it begins; work without changes is not "merged as" a commit."""
     plan_repo.configure(review={"enabled": False}, worktree={"setup": [["true"]]})
     plan_repo.act("implementer", "sow task set status needs_review\n")
     plan_repo.plan({"name": "First", "allow_empty": True})
@@ -104,8 +104,8 @@ def test_the_live_lines_tell_a_setup_and_an_empty_merge(plan_repo: PlanRepo) -> 
 
 
 @pytest.mark.full
-def test_status_after_a_revert_names_the_command_that_revert_printed(plan_repo: PlanRepo) -> None:
-    """(D10) The reverted task is done again by its run, and both commands say so."""
+def test_status_after_a_revert_names_the_same_command(plan_repo: PlanRepo) -> None:
+    """(D10) The reverted task is repeated by its run, and both commands say so."""
     plan_repo.configure(review={"enabled": False})
     plan_repo.plan("First")
     assert plan_repo.run().code == 0

@@ -1,4 +1,4 @@
-"""The command in a hint continues a run with the options that the user gave, from the user's folder."""
+"""The command in a hint continues a run with the user's options, from the user's folder."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LIMITS = ("--max-cost", "1.5", "--timeout", "45m", "--max-wait", "90s", "--sched
 
 
 def next_commands(plan_repo: PlanRepo, **options: Path) -> list[str]:
-    """What the report says to do."""
+    """Returns the commands of the report."""
     return [step["command"] for step in plan_repo.repo.ok("runs", "show", "--json", **options).json["next"]]
 
 
 def cut_off(plan_repo: PlanRepo, *arguments: str, role: str = "implementer") -> None:
-    """A run that Ctrl-C ended while its first worker was at work."""
+    """A run that Ctrl-C ended while its first worker was working."""
     plan_repo.act(f"{role}-010-1", SLOW)
     run = plan_repo.start(*arguments)
     wait_for(lambda: (plan_repo.folder / f"{role}-010-1.cwd").exists())
@@ -35,8 +35,8 @@ def cut_off(plan_repo: PlanRepo, *arguments: str, role: str = "implementer") -> 
     assert run.returncode == 130, (out, err)
 
 
-def test_the_command_goes_on_as_it_was_asked(plan_repo: PlanRepo) -> None:
-    """Typed as it is printed, it continues with the same run, tasks and settings; every command prints the same."""
+def test_the_command_continues_with_the_same_options(plan_repo: PlanRepo) -> None:
+    """Run as printed, it continues the same run, tasks and settings; every command prints the same."""
     plan_repo.act("documenter", WORK)
     plan_repo.plan("First", "Second", "Third")
     plan_repo.repo.git("mv", "plan.yaml", "my plan.yaml")
@@ -58,8 +58,8 @@ def test_the_command_goes_on_as_it_was_asked(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_what_the_config_says_is_not_repeated(plan_repo: PlanRepo) -> None:
-    """Only what differs from the user's settings now is an option: what they say is reported already."""
+def test_settings_are_not_repeated(plan_repo: PlanRepo) -> None:
+    """Only options that differ from the user's present settings are printed."""
     plan_repo.configure(run={"retries": 0, "max_wait": "1h"}, review={"enabled": False})
     plan_repo.plan("First")
     cut_off(plan_repo)
@@ -69,8 +69,8 @@ def test_what_the_config_says_is_not_repeated(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_what_was_asked_for_goes_over_the_plan_again(plan_repo: PlanRepo) -> None:
-    """An option is repeated although the config says the same, where the plan says otherwise; so are flags."""
+def test_options_that_override_the_plan_are_repeated(plan_repo: PlanRepo) -> None:
+    """An option is repeated although the config says the same, if the plan says otherwise; so are flags."""
     control = {"enabled": True, "retry_on_red": 5}
     plan_repo.plan({"test_commands": ["true | cat"]}, inner={"max_concurrency": 4}, quality_control=control)
     plan_repo.configure(review={"enabled": False})
@@ -99,8 +99,8 @@ def test_the_options_are_those_of_the_last_call(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_journal_that_cannot_be_read_keeps_nobody_from_a_hint(plan_repo: PlanRepo) -> None:
-    """Without the journal the hint has what the run's state tells."""
+def test_without_a_journal_the_hint_uses_the_state(plan_repo: PlanRepo) -> None:
+    """Without the journal the hint has the options in the run's state."""
     plan_repo.plan("First")
     cut_off(plan_repo, "--retries", "5", "--yes")
     (path,) = plan_repo.repo.root.glob(".sow/local/runs/*/journal.jsonl")
@@ -111,8 +111,8 @@ def test_a_journal_that_cannot_be_read_keeps_nobody_from_a_hint(plan_repo: PlanR
 
 
 @pytest.mark.full
-def test_settings_that_cannot_be_read_keep_nobody_from_a_report(plan_repo: PlanRepo) -> None:
-    """With a broken config the hint is made against the defaults."""
+def test_a_broken_config_does_not_stop_a_report(plan_repo: PlanRepo) -> None:
+    """With a broken config the hint is compared with the defaults."""
     plan_repo.configure(run={})
     plan_repo.plan("First")
     cut_off(plan_repo, "--retries", "5")
@@ -121,8 +121,8 @@ def test_settings_that_cannot_be_read_keep_nobody_from_a_report(plan_repo: PlanR
 
 
 @few_of("where", ["config", "call"], 1)
-def test_a_spent_budget_is_to_be_raised(plan_repo: PlanRepo, where: str) -> None:
-    """After a run that spent its money the command has a larger amount, and with it the rest is done."""
+def test_a_spent_budget_is_raised(plan_repo: PlanRepo, where: str) -> None:
+    """After a run that spent its money the command has a larger amount, and it completes the rest."""
     turns = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "needs_review"}]
     plan_repo.simulated("paid", "implementer", turns)
     plan_repo.configure(review={"enabled": False}, budgets={"run_usd": 0.0001} if where == "config" else {})
@@ -138,8 +138,8 @@ def test_a_spent_budget_is_to_be_raised(plan_repo: PlanRepo, where: str) -> None
 
 
 @pytest.mark.full
-def test_a_budget_of_starts_is_raised_in_the_settings(plan_repo: PlanRepo) -> None:
-    """A budget that has no option is raised where it was said."""
+def test_a_budget_of_turns_is_raised_in_the_settings(plan_repo: PlanRepo) -> None:
+    """A budget that has no option is raised in the settings."""
     plan_repo.configure(review={"enabled": False}, budgets={"run_spawns": 1})
     plan_repo.plan("First", "Second < 1")
     assert plan_repo.run().code == 4
@@ -149,8 +149,8 @@ def test_a_budget_of_starts_is_raised_in_the_settings(plan_repo: PlanRepo) -> No
 
 
 @pytest.mark.full
-def test_the_path_works_where_the_user_is(plan_repo: PlanRepo) -> None:
-    """From a subfolder the plan's path leads there; from outside of the checkout, and for nobody, it is absolute."""
+def test_the_path_works_in_the_users_folder(plan_repo: PlanRepo) -> None:
+    """From a subfolder the plan's path is relative; from outside of the checkout it is absolute."""
     plan_repo.plan("First")
     folder = plan_repo.repo.root / "calc"
     folder.mkdir()
@@ -164,7 +164,7 @@ def test_the_path_works_where_the_user_is(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_checkout_is_named_where_the_user_is_elsewhere(plan_repo: PlanRepo) -> None:
+def test_the_checkout_is_named_from_elsewhere(plan_repo: PlanRepo) -> None:
     """From outside, or from another checkout, the command has --root and works there; with SOW_ROOT it needs none."""
     root, elsewhere = str(plan_repo.repo.root), plan_repo.folder.parent / "other checkout"
     elsewhere.mkdir()
@@ -209,8 +209,8 @@ def test_a_workflow_s_run_keeps_its_options(repo) -> None:
     assert resume_command.resume_command(journal.folder, ANY_FOLDER) == command
 
 
-def test_a_run_whose_project_is_gone_has_a_command(repo) -> None:
-    """Where no project tells which tasks there were besides, none is named."""
+def test_a_run_of_a_removed_project_has_a_command(repo) -> None:
+    """Without the project the command names no tasks."""
     journal = MadeUpRun(repo, ["010"], project_id="0f3f7a6f-8a3e-4e53-bb0c-6f1c02d46d21")
     journal.begin()
     command = f"sow --root {repo.root} run {repo.root}/plan.md"
@@ -219,8 +219,8 @@ def test_a_run_whose_project_is_gone_has_a_command(repo) -> None:
 
 
 @pytest.mark.full
-def test_a_failed_task_is_tried_again_by_what_is_next(plan_repo: PlanRepo) -> None:
-    """After a failure the steps that are printed, typed one after the other, do the work."""
+def test_the_printed_steps_complete_a_failed_task(plan_repo: PlanRepo) -> None:
+    """After a failure the printed steps, run in order, complete the work."""
     plan_repo.act("implementer-010-1", "exit 1\n")
     plan_repo.plan("First", "Second < 1")
     assert plan_repo.run().code == 1

@@ -40,13 +40,13 @@ def _crew_template(tmp_path_factory: pytest.TempPathFactory, _project_template: 
 
 @pytest.fixture
 def crew(tmp_path: Path, environment: dict[str, str], _crew_template: Path) -> Repo:
-    """Five tasks: 020 and 030 need 010, 050 needs 040."""
+    """Five tasks: 020 and 030 depend on 010, 050 on 040."""
     shutil.copytree(_crew_template, tmp_path / "repo", symlinks=True)
     return Repo(tmp_path / "repo", environment)
 
 
 def put(repo: Repo, journal: MadeUpRun, ident: str, **facts: Any) -> None:
-    """Give a task's state these fields, as the run would."""
+    """Sets these fields of a task's state, as the run would."""
     project = projects.load(journal.home)
     task_folder = find(journal.home, project, ident)
     loaded = task_folder.load()
@@ -61,7 +61,7 @@ def done(repo: Repo, journal: MadeUpRun, ident: str) -> None:
 def record(
     journal: MadeUpRun, ident: str, t: float, *, role: str = "implementer", executor: str = "claude-code", **turn: Any
 ) -> None:
-    """A session's record with one turn, as the machine would have kept it."""
+    """Writes a session's record with one turn."""
     made = sessions.create(
         TaskFolder(journal.home, "implementation", ident),
         {
@@ -87,7 +87,7 @@ def by_id(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in document["tasks"]}
 
 
-def test_reasons_are_told_once(crew):
+def test_reasons_are_shown_once(crew):
     """A task that failed in an earlier run has its reason, and a question is not repeated as one (C16)."""
     journal = MadeUpRun(crew, ["010", "040"])
     journal.begin()
@@ -103,7 +103,7 @@ def test_reasons_are_told_once(crew):
 
 
 def test_tasks_by_outcome(crew):
-    """A task is completed, failed, waiting with its question, or blocked with what it waits for."""
+    """A task is completed, failed, waiting with its question, or blocked with its dependencies."""
     journal = MadeUpRun(crew, IDS)
     journal.begin(needs={"020": ["010"], "030": ["010"], "050": ["040"]})
     journal.work(1, 5, "010", "failed")
@@ -128,7 +128,7 @@ def test_tasks_by_outcome(crew):
     assert "| 4 (040) | Sessions | paused |" in shown and "4 (040), paused" in shown and "waiting" not in shown
 
 
-def test_the_facts_of_a_task(crew):
+def test_the_fields_of_a_task(crew):
     """Ids, agent, executor, iterations, result, retries, verdicts, checks, times, estimate, cost and tokens."""
     journal = MadeUpRun(crew, ["010"])
     journal.begin()
@@ -177,16 +177,16 @@ def test_the_facts_of_a_task(crew):
     assert [(review["verdict"], review["findings"]) for review in row["reviews"]] == [("RED", 2), ("GREEN", 0)]
 
 
-def test_the_plan_s_id_comes_from_the_task_first(crew):
-    """Where the task's state knows its plan, that is what is shown."""
+def test_the_plans_id_comes_from_the_task(crew):
+    """If the task's state has the plan's id, that is shown."""
     journal = MadeUpRun(crew, ["010"])
     journal.begin()
     put(crew, journal, "010", source={"plan": "plan.md", "id": "2.5", "digest": "d" * 64})
     assert run_report.report_data(journal.home, journal.folder)["tasks"][0]["plan_id"] == "2.5"
 
 
-def test_speed_up_against_one_after_the_other(crew):
-    """Three turns of ten seconds at once are three times as fast; what was waited is shown apart."""
+def test_the_speed_up(crew):
+    """Three parallel turns of ten seconds are three times as fast; waiting is shown apart."""
     journal = MadeUpRun(crew, IDS[:3])
     journal.begin()
     for ident in IDS[:3]:
@@ -210,8 +210,8 @@ def test_speed_up_against_one_after_the_other(crew):
     assert total["speed_up"] == 3.0
 
 
-def test_a_wait_beside_work_is_no_standstill(crew):
-    """While a turn runs, nothing waits as a whole."""
+def test_waiting_during_work_does_not_count(crew):
+    """While a turn runs, the run as a whole does not wait."""
     journal = MadeUpRun(crew, IDS[:1])
     journal.begin()
     journal.add(1, "turn_started", task="010", iteration=1, role="implementer", executor="e", kind="spawn", model="")
@@ -220,8 +220,8 @@ def test_a_wait_beside_work_is_no_standstill(crew):
     assert run_report.report_data(journal.home, journal.folder)["totals"]["waited_for_people_seconds"] == 0
 
 
-def test_unknown_cost_is_said_and_never_zero(crew):
-    """A turn without a cost counts as unknown; where none is known, there is no sum."""
+def test_unknown_cost_is_never_zero(crew):
+    """A turn without a cost counts as unknown; if none is known, there is no sum."""
     journal = MadeUpRun(crew, IDS[:2])
     journal.begin()
     journal.work(1, 5, "010", cost_usd=None, input_tokens=None, output_tokens=None)
@@ -242,8 +242,8 @@ def test_unknown_cost_is_said_and_never_zero(crew):
     ]
 
 
-def test_a_run_that_was_killed_and_went_on(crew):
-    """Two calls are one run: what lay between them counts nowhere, and the cut-off turn as long as it was seen."""
+def test_a_killed_and_continued_run_is_one_run(crew):
+    """The time between its two calls does not count, and the interrupted turn counts up to its last entry."""
     journal = MadeUpRun(crew, IDS[:2])
     journal.begin()
     journal.add(1, "task_started", task="010", iteration=1, slot=0)
@@ -266,8 +266,8 @@ def test_a_run_that_was_killed_and_went_on(crew):
     assert (document["totals"]["turns"], document["totals"]["cost_unknown_turns"]) == (2, 1)
 
 
-def test_a_run_whose_start_is_torn_is_told_apart_by_its_clock(crew):
-    """Where the line of a second start is lost, time that runs backwards shows that a new call began."""
+def test_a_lost_start_is_found_by_the_clock(crew):
+    """If the entry of a second start is lost, time that runs backwards shows the new call."""
     journal = MadeUpRun(crew, IDS[:1])
     journal.begin()
     journal.work(1, 100, "010", "failed")
@@ -292,8 +292,8 @@ def test_the_time_of_a_delivery_is_no_time_of_the_run(crew, t):
 
 
 @pytest.mark.parametrize("jump", [3600, -3600, 86400 * 365, -86400 * 365])
-def test_a_clock_that_jumps_changes_no_figure(crew, jump):
-    """The machine's time may jump within a call: durations follow the run's own clock."""
+def test_a_clock_jump_changes_no_duration(crew, jump):
+    """The system clock may jump within a call: durations follow the run's own clock."""
     journal = MadeUpRun(crew, IDS[:1])
     journal.begin()
     journal.add(1, "task_started", task="010", iteration=1, slot=0)
@@ -304,7 +304,7 @@ def test_a_clock_that_jumps_changes_no_figure(crew, jump):
     assert by_id(document)["010"]["active_seconds"] == 14
 
 
-def test_without_the_runs_own_clock_times_are_taken_from_the_stamps(crew):
+def test_without_the_runs_clock_time_stamps_are_used(crew):
     """An entry without `t` still has a time; one that jumps back counts as no time."""
     journal = MadeUpRun(crew, IDS[:1])
     for t, event in ((0, "run_started"), (5, "task_started"), (2, "step"), (12, "task_ended")):
@@ -317,8 +317,8 @@ def test_without_the_runs_own_clock_times_are_taken_from_the_stamps(crew):
 TOLD = {"outcome": "done", "cost_usd": 1.5, "input_tokens": 7, "output_tokens": 8, "seconds": 20.0}
 
 
-def test_what_the_journal_lost_comes_from_the_session_records(crew):
-    """A turn whose end is torn takes its cost from the record, and one that is missing altogether is added once."""
+def test_session_records_fill_gaps_of_the_journal(crew):
+    """A turn without its end takes its cost from the record, and a missing one is added once."""
     journal = MadeUpRun(crew, IDS[:2])
     journal.begin()
     journal.add(1, "turn_started", task="010", iteration=1, role="implementer", executor="claude-code", kind="spawn")
@@ -337,7 +337,7 @@ def test_what_the_journal_lost_comes_from_the_session_records(crew):
 
 
 def test_several_turns_that_the_journal_has_as_one(crew):
-    """Where a limit, another executor or a reminder made several turns of one, the records say what all cost."""
+    """If a limit, another executor or a reminder made several turns of one, the records have the cost of all."""
     journal = MadeUpRun(crew, IDS[:1])
     journal.begin()
     begun = {"task": "010", "iteration": 1, "role": "implementer", "kind": "spawn"}
@@ -352,7 +352,7 @@ def test_several_turns_that_the_journal_has_as_one(crew):
     assert by_id(document)["010"]["executor"] == "codex"
 
 
-def test_a_turn_that_another_executor_took_over_is_one_turn(crew):
+def test_a_turn_with_a_fallback_is_one_turn(crew):
     """Without records, the journal's turn ends under the name of the executor that ended it."""
     journal = MadeUpRun(crew, IDS[:1])
     journal.begin()
@@ -363,8 +363,8 @@ def test_a_turn_that_another_executor_took_over_is_one_turn(crew):
     assert [(entry["name"], entry["turns"]) for entry in document["by_executor"]] == [("codex", 1)]
 
 
-def test_broken_records_cost_only_themselves(crew):
-    """A record that cannot be read is a remark, and the journal's facts stand."""
+def test_a_broken_record_affects_only_itself(crew):
+    """An unreadable record is a remark, and the journal's facts stay."""
     journal = MadeUpRun(crew, IDS[:1])
     journal.begin()
     journal.work(1, 5, "010")
@@ -375,8 +375,8 @@ def test_broken_records_cost_only_themselves(crew):
     assert document["totals"]["cost_usd"] == 0.25
 
 
-def test_turns_outside_of_the_run_are_not_its_own(crew):
-    """What a person had an agent do before or after the run is no part of it."""
+def test_turns_outside_the_run_do_not_count(crew):
+    """Turns before or after the run belong to the person who started them."""
     journal = MadeUpRun(crew, IDS[:1])
     journal.begin(100)
     journal.add(200, "run_ended", status="ended", exit=0, seconds=100, completed=0, failed=0, blocked=0, waiting=0)
@@ -385,8 +385,8 @@ def test_turns_outside_of_the_run_are_not_its_own(crew):
     assert run_report.report_data(journal.home, journal.folder)["totals"]["turns"] == 0
 
 
-def test_runs_within_one_second_have_each_their_own_turns(crew):
-    """A turn belongs to the run whose journal tells of it, although another run was alive in the same second."""
+def test_runs_within_one_second_have_their_own_turns(crew):
+    """A turn belongs to the run whose journal has it, although another run was alive in the same second."""
     first = MadeUpRun(crew, IDS)
     first.begin()
     first.turn(0, 1, "010", role="implementer", executor="claude-code")
@@ -406,7 +406,7 @@ def test_runs_within_one_second_have_each_their_own_turns(crew):
 
 
 def test_a_run_without_a_journal(crew):
-    """States and records tell what they can, and the report says that the journal is missing."""
+    """The report uses states and records, and says that the journal is missing."""
     journal = MadeUpRun(crew, IDS[:2])
     done(crew, journal, "010")
     record(journal, "010", 3, ended_at=stamp(9), outcome="done", cost_usd=1.0, seconds=6.0)
@@ -416,8 +416,8 @@ def test_a_run_without_a_journal(crew):
     assert "it has no journal" in document["remarks"][0]
 
 
-def test_a_journal_that_cannot_be_read_is_a_remark(crew):
-    """A folder in the journal's place costs the history and not the report."""
+def test_an_unreadable_journal_is_a_remark(crew):
+    """With a folder in place of the journal the report lacks the history only."""
     journal = MadeUpRun(crew, IDS[:1])
     os.mkdir(journal.folder.journal_path)
     document = run_report.report_data(journal.home, journal.folder)
@@ -425,8 +425,8 @@ def test_a_journal_that_cannot_be_read_is_a_remark(crew):
     assert document["counts"]["total"] == 1
 
 
-def test_a_project_that_is_gone(crew):
-    """After `sow project delete` the journal still tells what became of the tasks."""
+def test_a_removed_project_keeps_its_report(crew):
+    """After `sow project delete` the journal still has the results of the tasks."""
     journal = MadeUpRun(crew, IDS[:2])
     journal.begin()
     journal.work(1, 5, "010")
@@ -438,8 +438,8 @@ def test_a_project_that_is_gone(crew):
     assert "the journal alone" in document["remarks"][0]
 
 
-def test_another_project_lends_no_state(crew):
-    """Tasks with the same ids in another project are not those of this run."""
+def test_another_projects_state_is_not_used(crew):
+    """Tasks with the same ids in another project do not belong to this run."""
     journal = MadeUpRun(crew, IDS[:1], project_id="6f1c02d4-8a3e-4e53-bb0c-0f3f7a6f5d21")
     journal.begin()
     journal.work(1, 5, "010")
@@ -448,8 +448,8 @@ def test_another_project_lends_no_state(crew):
     assert "is not on branch feat/auth" in document["remarks"][0]
 
 
-def test_a_run_that_ended_stays_as_it_ended(crew):
-    """What was done to a task after the run does not change the run's report."""
+def test_an_ended_run_does_not_change(crew):
+    """Later changes of a task do not change the run's report."""
     journal = MadeUpRun(crew, IDS[:1])
     journal.begin()
     journal.work(1, 5, "010", "failed")
@@ -459,7 +459,7 @@ def test_a_run_that_ended_stays_as_it_ended(crew):
     assert (row["outcome"], row["status"]) == ("failed", "completed")
 
 
-def test_a_run_that_goes_on_has_running_tasks(crew):
+def test_a_live_run_has_running_tasks(crew):
     """While a process holds the run, its begun tasks are running; when it is gone, the run is stopped."""
     journal = MadeUpRun(crew, IDS[:2])
     journal.begin()
@@ -478,7 +478,7 @@ def test_a_run_that_goes_on_has_running_tasks(crew):
     assert by_id(document)["010"]["outcome"] == "pending"
 
 
-def test_what_to_do_next(crew):
+def test_the_next_steps(crew):
     """Questions come first, then failures, then how to continue, each with its command."""
     journal = MadeUpRun(crew, IDS)
     journal.begin()
@@ -498,8 +498,8 @@ def test_what_to_do_next(crew):
     ]
 
 
-def test_what_to_do_when_all_is_done(crew):
-    """A run that ended well is looked at; one that could not reach the user's branch is integrated."""
+def test_the_next_steps_when_all_is_done(crew):
+    """The result of a good run is reviewed; an undelivered one is integrated."""
     journal = MadeUpRun(crew, IDS[:1])
     journal.begin()
     journal.work(1, 5, "010")
@@ -530,8 +530,8 @@ def test_questions_and_how_long_they_waited(crew):
     assert "answered by ada after 4.0s" in run_report.render_markdown(document)
 
 
-def test_reviews_and_evidence_of_the_state_stand_in_for_the_journal(crew):
-    """Where the journal tells of no review and no check, the task's own state does, but of this run only."""
+def test_the_state_replaces_a_missing_journal(crew):
+    """If the journal has no review and no check, the task's own state is used, but of this run only."""
     journal = MadeUpRun(crew, ["010"])
     review = {"iteration": 1, "verdict": "GREEN", "by": "reviewer", "findings": []}
     proof = {
@@ -562,7 +562,7 @@ HOSTILE = "a|b `c` <script> [x](y) \\ \x1b[31m\nnext \u202e ```"
 
 
 def test_no_text_becomes_a_part_of_the_page(crew):
-    """Names, questions and reasons stay inside their cell or line, whatever they hold."""
+    """Names, questions and reasons stay inside their cell or line, with any content."""
     journal = MadeUpRun(crew, ["010"], name="Add a | login")
     journal.begin()
     journal.add(1, "question", task="010", number=1, text=HOSTILE)
@@ -580,7 +580,7 @@ def test_no_text_becomes_a_part_of_the_page(crew):
 
 
 def test_the_document_is_plain_json(crew):
-    """What `facts` returns is the same after a round through JSON."""
+    """The document is the same after a round through JSON."""
     journal = MadeUpRun(crew, IDS)
     journal.begin()
     journal.work(1, 5, "010")
@@ -619,7 +619,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> 
 
 
 def looked_at(run: MadeUpRun, journal: bytes) -> dict[str, Any]:
-    """The report of a run with this journal, in every form."""
+    """Returns the report of a run with this journal, in every format."""
     Path(run.folder.journal_path).write_bytes(journal)
     document = run_report.report_data(run.home, run.folder)
     for render in run_report.FORMATS.values():
@@ -629,8 +629,8 @@ def looked_at(run: MadeUpRun, journal: bytes) -> dict[str, Any]:
 
 
 @given(data=st.data())
-def test_any_part_of_a_journal_makes_a_report(whole, data):
-    """A journal that ends anywhere, with a hole anywhere, yields a report of both tasks."""
+def test_any_part_of_a_journal_gives_a_report(whole, data):
+    """A journal that ends anywhere, or has a hole anywhere, gives a report of both tasks."""
     if not hasattr(whole, "text"):
         whole.text = Path(whole.folder.journal_path).read_bytes()
     end = data.draw(st.integers(0, len(whole.text)))
@@ -658,15 +658,15 @@ VALUES = st.one_of(
 
 
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.dictionaries(st.sampled_from(FIELDS), VALUES)), max_size=12))
-def test_any_entries_make_a_report(whole, entries):
-    """Fields of any type in any order are understood as far as they can be, and never trip the report."""
+def test_any_entries_give_a_report(whole, entries):
+    """Fields of any type in any order are read as far as possible, without an error."""
     lines = [json.dumps({"event": event, **facts}) for event, facts in entries]
     document = looked_at(whole, "\n".join([*lines, "[" * 60_000]).encode())
     for key in ("wall_seconds", "work_seconds", "busy_seconds"):
         assert 0 <= document["totals"][key] < 10**18
 
 
-def test_the_version_is_that_of_the_schema(whole):
+def test_the_test_data_have_the_current_schema(whole):
     """The made-up runs of these tests follow the schema that is shipped."""
     assert whole.folder.loaded["schema_version"] == VERSION
 
@@ -681,13 +681,13 @@ def test_the_version_is_that_of_the_schema(whole):
         (None, 60, ""),
     ],
 )
-def test_the_pace_in_words(factor, busy, words):
-    """Who was slower is told so, and of a few seconds nothing is reported."""
+def test_the_speed_as_text(factor, busy, words):
+    """A slower run is called slower, and for a few seconds there is no text."""
     assert report_text.speed({"speed_up": factor, "busy_seconds": busy}) == words
 
 
-def test_where_nothing_was_done_there_is_nothing_to_look_at(crew):
-    """A call that found all tasks completed shows no log of commits that are not there."""
+def test_without_work_there_is_nothing_to_review(crew):
+    """A call that found all tasks completed shows no log of missing commits."""
     journal = MadeUpRun(crew, IDS[:1])
     done(crew, journal, "010")
     journal.begin()

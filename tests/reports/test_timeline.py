@@ -20,7 +20,7 @@ JUDGE = {"role": "quality-control", "executor": "judge", "kind": "review"}
 
 
 def entry(t: float, event: str, *, call: float = 0.0, **facts: Any) -> dict[str, Any]:
-    """An entry so many seconds into a call, which began so many seconds after the first."""
+    """Returns an entry at a second of a call, which began at a second of the run."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(START + call + t))
     return {"at": at, "event": event, "t": t, **facts}
 
@@ -35,7 +35,7 @@ def drawn(*entries: dict[str, Any], live: bool = False) -> dict[str, Any]:
 
 
 def spans(shown: dict[str, Any], *kinds: str) -> list[tuple[Any, ...]]:
-    """Task, kind, begin, end (in seconds from the start) and outcome of each span."""
+    """Returns task, kind, begin, end (in seconds from the start) and outcome of each span."""
     result = [span for span in shown["spans"] if not kinds or span["kind"] in kinds]
     ends = [None if item["to"] is None else round(item["to"] - START, 3) for item in result]
     return [
@@ -44,8 +44,8 @@ def spans(shown: dict[str, Any], *kinds: str) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_task_from_its_work_to_its_merge():
-    """Work, checks, the review with its verdict and the merge are spans, and every change of status is told."""
+def test_the_spans_of_a_task():
+    """Work, checks, the review with its verdict and the merge are spans, and every change of status is listed."""
     shown = drawn(
         begin(),
         entry(1, "task_started", task="010"),
@@ -75,7 +75,7 @@ def test_a_task_from_its_work_to_its_merge():
 
 
 def test_a_question_is_a_wait_until_its_answer():
-    """The time in which a person was asked is a span of its own, across two calls of the run."""
+    """The waiting time of a question is a span of its own, across two calls of the run."""
     asked = [
         begin(),
         entry(1, "task_started", task="010"),
@@ -92,8 +92,8 @@ def test_a_question_is_a_wait_until_its_answer():
     assert [mark["kind"] for mark in shown["marks"]] == ["question", "ended", "recovered", "answered"]
 
 
-def test_what_a_killed_call_left_open_is_cut_off():
-    """The end of a turn that is not in the journal is the last word of its call; in a live run it is open."""
+def test_open_spans_of_a_killed_call_are_cut():
+    """A turn without an end in the journal ends with the last entry of its call; in a live run it is open."""
     begun = [begin(), entry(1, "turn_started", task="010", **WORKER), entry(4, "step", task="010", text="thinks")]
     assert spans(drawn(*begun)) == [("010", "work", 1, 4, "cut off")]
     assert spans(drawn(*begun, live=True)) == [("010", "work", 1, None, "")]
@@ -103,7 +103,7 @@ def test_what_a_killed_call_left_open_is_cut_off():
 
 
 def test_limits_and_queues_are_waits():
-    """An executor's limit and a stand-still are spans of the whole run; a queue is one of its task."""
+    """An executor's limit and a wait of the whole run are spans of the run; a queue is one of its task."""
     shown = drawn(
         begin(),
         entry(1, "limit", executor="hand", until=START + 30, reason="usage limit"),
@@ -121,16 +121,16 @@ def test_limits_and_queues_are_waits():
     assert [mark["kind"] for mark in shown["marks"]] == ["limit", "conflict", "sent_back"]
 
 
-def test_seconds_are_told_to_the_millisecond():
-    """A call's own clock places its entries; that of the wall may be set back without anything moving backwards."""
+def test_times_have_milliseconds():
+    """A call's own clock places its entries; a system clock that is set back moves nothing."""
     late = {"at": "2020-01-01T00:00:00Z", "event": "turn_ended", "t": 3.25, "task": "010", **WORKER}
     shown = drawn(begin(), entry(1.5, "turn_started", task="010", **WORKER), late)
     ((_, _, first, last, _),) = spans(shown)
     assert last - first == pytest.approx(1.75, abs=0.01)
 
 
-def test_a_large_run_tells_only_of_changes(monkeypatch: pytest.MonkeyPatch):
-    """Where there are more tasks than anybody replays step by step, steps without a change of status are left out."""
+def test_a_large_run_has_only_changes_of_status(monkeypatch: pytest.MonkeyPatch):
+    """With very many tasks, steps without a change of status are left out."""
     messages = [begin(), entry(1, "task_started", task="010"), entry(2, "step", task="010", text="thinks")]
     assert len(drawn(*messages)["changes"]) == 4
     monkeypatch.setattr(timeline, "MOST_STEPS", 1)
@@ -171,8 +171,8 @@ entries = st.lists(
 
 
 @given(entries, st.data())
-def test_told_in_parts_is_told_as_a_whole(told: list[dict[str, Any]], data: st.DataObject):
-    """However a journal is read in pieces, what the pieces add up to is the timeline of the whole; nothing is odd."""
+def test_parts_add_up_to_the_whole(told: list[dict[str, Any]], data: st.DataObject):
+    """However a journal is read in pieces, the pieces add up to the timeline of the whole."""
     cut = data.draw(st.integers(0, len(told)))
     line, result, marks, gaps = RunHistory(), {}, [], []
     for part in (told[:cut], told[cut:]):

@@ -21,7 +21,7 @@ NEXT = "no worker is on it; start one: sow agent spawn implementer 010"
 
 
 def test_a_question_is_answered(task_repo: Repo):
-    """The answer goes to the task as it was typed: a text that looks like a file or an option is only a text."""
+    """The answer reaches the task unchanged, also if it looks like a file or an option."""
     facts = facts_of(task_repo)
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which file?")
     for text in ("@/etc/passwd", "--always", "-", "ä\n€"):
@@ -35,7 +35,7 @@ def test_a_question_is_answered(task_repo: Repo):
 
 
 def test_the_question_of_a_planner_is_answered(bare_repo: Repo, tmp_path: Path):
-    """It is in the inbox without a project, and the page says how to continue."""
+    """The question is in the inbox without a project, and the page says how to continue."""
     scenario = tmp_path / "planner.yaml"
     scenario.write_text("tasks: {default: [[{say: 'QUESTION {nonce}: Which colour?'}]]}\n")
     arguments = ("plan", "new", "Add a crane", "--executor", "simulated")
@@ -50,7 +50,7 @@ def test_the_question_of_a_planner_is_answered(bare_repo: Repo, tmp_path: Path):
 
 
 def test_work_is_sent_back_and_approved(task_repo: Repo):
-    """Sending back leaves the words as feedback and a new iteration; approval completes."""
+    """Sending back stores the text as feedback and begins an iteration; approval completes."""
     facts = facts_of(task_repo)
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     assert facts.act("send-back", {"task": "010", "text": "Not yet"})[0] == 200
@@ -63,8 +63,8 @@ def test_work_is_sent_back_and_approved(task_repo: Repo):
     assert len(task_repo.task("010")["feedback"]) == 1
 
 
-def test_a_page_that_an_agent_opened_is_the_persons(task_repo: Repo):
-    """An act on the page of a server from an agent's session is recorded under the person's name (B2)."""
+def test_an_act_on_an_agents_page_is_a_persons(task_repo: Repo):
+    """An act on the page of a server in an agent's session is recorded under the person's name (B2)."""
     task_repo.environment["CLAUDECODE"] = "1"
     facts = facts_of(task_repo)
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
@@ -72,7 +72,7 @@ def test_a_page_that_an_agent_opened_is_the_persons(task_repo: Repo):
     assert task_repo.task("010")["approval"]["by"] == "ada"
 
 
-def test_a_task_is_tried_again_and_given_up(task_repo: Repo):
+def test_a_task_is_retried_and_abandoned(task_repo: Repo):
     """A failed task continues, and a task is abandoned with its reason."""
     facts = facts_of(task_repo)
     task_repo.ok("task", "set", "--id", "010", "status", "failed")
@@ -82,7 +82,7 @@ def test_a_task_is_tried_again_and_given_up(task_repo: Repo):
 
 
 def test_a_refusal_has_its_hint(task_repo: Repo):
-    """What the command says against it comes back in its own words, and nothing changed."""
+    """The command's error and hint are returned, and nothing changes."""
     facts = facts_of(task_repo)
     before = task_repo.snapshot()
     status, output = facts.act("approve", {"task": "010"})
@@ -96,7 +96,7 @@ def test_a_refusal_has_its_hint(task_repo: Repo):
 @few_of("name", ACTS, 6)
 @few_of("value", HOSTILE, 6, ids=repr)
 def test_a_hostile_value_is_refused(task_repo: Repo, name: str, value: object):
-    """Whatever is sent as a task, a run or a question is one value of the command, and never an option of it."""
+    """Any value for a task, a run or a question is one value of the command, and never an option."""
     if name == "approve-workflow":
         value = None
     before = task_repo.snapshot()
@@ -108,8 +108,8 @@ def test_a_hostile_value_is_refused(task_repo: Repo, name: str, value: object):
 
 
 @pytest.mark.parametrize("text", ["\ud800", "x" * 100_001, "a\0b", " "], ids=["half", "long", "zero", "blank"])
-def test_a_text_that_no_program_can_take_is_refused(task_repo: Repo, text: str):
-    """Half a character, a zero, nothing, or too much: what was sent is wrong, and not the server."""
+def test_an_invalid_text_is_refused(task_repo: Repo, text: str):
+    """Half a character, a NUL, an empty or a too long text is an error of the request, not of the server."""
     before = task_repo.snapshot()
     facts = facts_of(task_repo)
     for name in ("answer", "abandon"):
@@ -119,21 +119,21 @@ def test_a_text_that_no_program_can_take_is_refused(task_repo: Repo, text: str):
 
 
 def test_a_reason_fits_into_a_command_line(task_repo: Repo):
-    """The longest reason that is taken reaches the command, however many bytes its characters have."""
+    """The longest accepted reason reaches the command, however many bytes its characters have."""
     facts = facts_of(task_repo)
     assert facts.act("abandon", {"task": "010", "reason": "😀" * 2001})[0] == 422
     assert facts.act("abandon", {"task": "010", "reason": "😀" * 2000})[0] == 200
 
 
-def test_what_is_done_is_told_as_done(task_repo: Repo):
-    """Where the look at what came of an act fails, the act has been done all the same."""
+def test_an_act_succeeds_although_the_next_read_fails(task_repo: Repo):
+    """If the state cannot be read after an act, the reply still says that the act was done."""
     (task_repo.root / ".sow/local/runs").write_text("")
     assert facts_of(task_repo).act("abandon", {"task": "010", "reason": "x"})[0] == 200
     assert task_repo.task("010")["status"] == "abandoned"
 
 
-def test_who_may_only_look_does_nothing(task_repo: Repo):
-    """A page that only shows refuses every act; an act that is none is told as such."""
+def test_a_read_only_page_refuses_every_act(task_repo: Repo):
+    """A read-only page refuses every act; an unknown act is reported as such."""
     home = find(option=str(task_repo.root), environment={}, cwd="/")
     facts = DashboardData(home, task_repo.environment, read_only=True, person="ada")
     before = task_repo.snapshot()
@@ -143,7 +143,7 @@ def test_who_may_only_look_does_nothing(task_repo: Repo):
 
 
 def test_a_design_is_approved(repo: Repo, tmp_path: Path):
-    """The person's word on a workflow is the command's, and is refused before the design was verified."""
+    """The approval of a workflow follows the rules of the command, and is refused before the design was verified."""
     WorkflowRepo(repo, tmp_path).begin().crew({"first": []})
     facts = facts_of(repo)
     assert facts.act("approve-workflow", {})[0] != 200
@@ -154,8 +154,8 @@ def test_a_design_is_approved(repo: Repo, tmp_path: Path):
 
 
 @pytest.mark.full
-def test_a_run_goes_on_after_an_answer_and_is_stopped(plan_repo: PlanRepo):
-    """While a run waits beside its other work, an answer on the page lets its task go on; then it is stopped there."""
+def test_a_run_continues_after_an_answer_and_is_stopped(plan_repo: PlanRepo):
+    """An answer on the page continues a waiting task of a live run; then the page stops the run."""
     plan_repo.repo.ok("init")
     plan_repo.act("implementer-010-1", "sow task set status paused --reason 'Which port?'\n")
     plan_repo.act("implementer-020", "sleep 300\n")

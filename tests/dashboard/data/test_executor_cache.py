@@ -25,15 +25,15 @@ def executors(facts: DashboardData) -> dict[str, str | None]:
 
 
 def second_hand(plan_repo: PlanRepo) -> None:
-    """Let another executor do the work from now on."""
+    """Binds another executor to the worker's role."""
     agents: Any = plan_repo.settings["agents"]
     agents["executors"]["other"] = copy.deepcopy(agents["executors"]["hand"])
     agents["bindings"]["implementer"] = "other"
     plan_repo.configure()
 
 
-def test_a_second_run_leaves_the_executors_of_the_first(plan_repo: PlanRepo):
-    """A task that an earlier run did names who did it, for a page that was open all the time and for a new one."""
+def test_a_second_run_keeps_the_executors_of_the_first(plan_repo: PlanRepo):
+    """A page names the executor of a task from an earlier run, both an open page and a new one."""
     plan_repo.repo.ok("init")
     facts = facts_of(plan_repo.repo)
     plan_repo.plan("First", "Second")
@@ -49,7 +49,7 @@ def test_a_second_run_leaves_the_executors_of_the_first(plan_repo: PlanRepo):
 
 @pytest.mark.full
 def test_work_without_a_run_counts(plan_repo: PlanRepo):
-    """Who was put to work by hand after a run is named instead of the one that the run had."""
+    """A worker that was spawned after a run is named instead of the run's."""
     plan_repo.act("implementer", WORK + "sow task set status failed\n")
     plan_repo.plan("First")
     assert plan_repo.run("--retries", "0").code != 0
@@ -64,7 +64,7 @@ def test_work_without_a_run_counts(plan_repo: PlanRepo):
 
 @pytest.mark.full
 def test_an_agent_of_a_workflow_names_its_executor(repo: Repo, tmp_path: Path):
-    """Agents whose run is gone name who worked for them, as tasks do; their verifiers do not count."""
+    """Agents of a deleted run name their executor, as tasks do; verifiers do not count."""
     turns = [{"write": {"path": "orchestration/agents/one/task_output/one.txt", "text": "done\n"}}]
     turns += [{"run": words} for words in WORDS]
     flow = WorkflowRepo(repo, tmp_path).begin().crew({"one": []})
@@ -78,8 +78,8 @@ def test_an_agent_of_a_workflow_names_its_executor(repo: Repo, tmp_path: Path):
     assert executors(facts) == {"one": "script"}
 
 
-def test_a_reviewer_that_is_reminded_did_not_do_the_work(repo: Repo):
-    """A second word to the reviewer leaves the worker's executor on the card."""
+def test_a_reminded_reviewer_is_not_the_worker(repo: Repo):
+    """A second prompt to the reviewer leaves the worker's executor on the card."""
     repo.ok("task", "create", "--name", "One")
     journal = MadeUpRun(repo, ["010"])
     journal.begin()
@@ -90,7 +90,7 @@ def test_a_reviewer_that_is_reminded_did_not_do_the_work(repo: Repo):
 
 
 @pytest.mark.full
-def test_records_that_cannot_be_read_hurt_no_row(plan_repo: PlanRepo):
+def test_an_unreadable_record_affects_no_row(plan_repo: PlanRepo):
     """A broken record leaves the row without an executor, and everything else is shown."""
     plan_repo.plan("First")
     assert plan_repo.run().code == 0

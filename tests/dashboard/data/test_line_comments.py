@@ -88,7 +88,7 @@ def test_work_goes_back_with_comments_alone(task_repo: Repo):
     ],
 )
 def test_bad_comments_leave_nothing(task_repo: Repo, comments: Any):
-    """Comments that are not of the page's form, or on no line, are refused whole."""
+    """Comments in another form, or on a missing line, are refused together."""
     (task_repo.root / "app.py").write_text("import os\n")
     task_repo.git("add", "app.py")
     task_repo.git("commit", "-q", "-m", "app")

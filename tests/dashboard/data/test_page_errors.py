@@ -26,7 +26,7 @@ def troubles(events: list[Any]) -> list[str]:
     return [data["text"] for kind, data in events if kind == "trouble"]
 
 
-def test_a_bug_does_not_end_the_watching(task_repo: Repo, capfd: pytest.CaptureFixture[str]):
+def test_a_bug_does_not_end_the_refreshing(task_repo: Repo, capfd: pytest.CaptureFixture[str]):
     """While refreshes fail, pages are told once and keep their contents; afterwards they get what they missed."""
     facts, picture = stumbling(task_repo)
     assert facts.state()["trouble"] == ""
@@ -51,8 +51,8 @@ def test_a_bug_does_not_end_the_watching(task_repo: Repo, capfd: pytest.CaptureF
     assert (state["trouble"], state["tasks"][0]["status"]) == ("", "needs_review")
 
 
-def test_what_was_half_seen_is_read_again(task_repo: Repo):
-    """A change whose look broke off after it was read is shown by the next one."""
+def test_a_change_of_a_failed_refresh_is_shown_later(task_repo: Repo):
+    """A change whose refresh failed after the read is shown by the next one."""
     facts, picture = stumbling(task_repo)
     facts.state()
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
@@ -64,8 +64,8 @@ def test_what_was_half_seen_is_read_again(task_repo: Repo):
     assert facts.state()["tasks"][0]["status"] == "needs_review"
 
 
-def test_a_failed_look_is_not_repeated_at_once(task_repo: Repo):
-    """However many ask, a look that failed has a pause behind it."""
+def test_a_failed_refresh_is_followed_by_a_pause(task_repo: Repo):
+    """However many pages ask, a failed refresh is not repeated at once."""
     facts, picture = stumbling(task_repo)
     facts.state()
     picture.broken = True
@@ -74,8 +74,8 @@ def test_a_failed_look_is_not_repeated_at_once(task_repo: Repo):
     assert picture.failures == 1
 
 
-def test_files_that_stay_unreadable_are_told(task_repo: Repo, capfd: pytest.CaptureFixture[str]):
-    """What is no bug and lasts is told as well, with the file's name, until it can be read."""
+def test_files_that_stay_unreadable_are_reported(task_repo: Repo, capfd: pytest.CaptureFixture[str]):
+    """A lasting read error is reported with the file's name, until the file can be read."""
     facts = facts_of(task_repo)
     runs = Path(task_repo.root, ".sow/local/runs")
     with facts.feed("") as feed:

@@ -30,8 +30,8 @@ def run_of(plan_repo: PlanRepo) -> str:
 
 
 @pytest.mark.full
-def test_a_tasks_page_has_its_sessions_and_judgements(finished: PlanRepo):
-    """The document of `sow task show` is there, with every session, turn, review and piece of evidence."""
+def test_the_page_of_a_task_has_sessions_and_reviews(finished: PlanRepo):
+    """It has the document of `sow task show`, with every session, turn, review and evidence."""
     page = facts_of(finished.repo).task("020")
     shown = finished.repo.task("020")
     assert {key: page[key] for key in shown if key not in ("evidence", "reviews")} == {
@@ -47,7 +47,7 @@ def test_a_tasks_page_has_its_sessions_and_judgements(finished: PlanRepo):
     assert page["branch"] == f"sow/task/{run_of(finished)}/020"
 
 
-def test_what_can_be_done_about_a_task_is_told(finished: PlanRepo, task_repo: Repo):
+def test_the_page_of_a_task_has_its_acts(finished: PlanRepo, task_repo: Repo):
     """Each status has its acts, and a question can be answered."""
     assert facts_of(finished.repo).task("030")["acts"] == ["answer", "feedback", "abandon"]
     facts = facts_of(task_repo)
@@ -61,8 +61,8 @@ def test_what_can_be_done_about_a_task_is_told(finished: PlanRepo, task_repo: Re
 
 
 @pytest.mark.full
-def test_a_tasks_page_has_what_was_refused(plan_repo: PlanRepo):
-    """The page of a task lists refused commands, the setting that allows them, and what is in doubt."""
+def test_the_page_of_a_task_has_its_refusals(plan_repo: PlanRepo):
+    """The page lists refused commands, the setting that allows them, and concerns."""
     done = {"status": "needs_review"}
     plan_repo.simulated("barred", "implementer", [{"refuse": "npm install"}, {"refuse": "npm install"}, done])
     plan_repo.plan("First")
@@ -75,8 +75,8 @@ def test_a_tasks_page_has_what_was_refused(plan_repo: PlanRepo):
 
 
 @pytest.mark.parametrize("ident", ["990", "first", "../010", "", "010/../020", "\x00"])
-def test_what_is_not_there_is_missing(finished: PlanRepo, ident: str):
-    """A task, a turn or a run that is not there is one kind of error, whatever its name."""
+def test_an_unknown_task_turn_or_run_is_missing(finished: PlanRepo, ident: str):
+    """A missing task, turn or run is one kind of error, whatever its name."""
     facts = facts_of(finished.repo)
     for ask in (facts.task, facts.run, facts.timeline):
         with pytest.raises(PageNotFound):
@@ -90,7 +90,7 @@ def test_what_is_not_there_is_missing(finished: PlanRepo, ident: str):
 
 
 def test_a_transcript_is_read_page_by_page(finished: PlanRepo):
-    """The pages of a transcript are the whole, however they are cut; no character is broken."""
+    """The pages of a transcript add up to the whole, however they are cut; no character is broken."""
     facts = facts_of(finished.repo)
     whole = facts.transcript("010", "1", "1", "out", "", "")
     assert (whole["more"], whole["live"]) == (False, False)
@@ -111,7 +111,7 @@ def test_a_transcript_is_read_page_by_page(finished: PlanRepo):
 
 @given(st.text(max_size=60), st.integers(4, 9))
 def test_pages_add_up(text: str, limit: int):
-    """Any text is the sum of its pages of any size."""
+    """The pages of any text, of any size, add up to the text."""
     result, place = "", 0
     while True:
         page = paging.text_page(text, str(place), str(limit), [])
@@ -123,7 +123,7 @@ def test_pages_add_up(text: str, limit: int):
 
 
 def test_a_hundred_megabytes_are_not_read_at_once(tmp_path: Path):
-    """A page of a huge file is read from where it is, and one that grew shows its new end."""
+    """A page of a huge file is read from its offset, and a file that grew shows its new end."""
     path = tmp_path / "turn-001.out"
     with path.open("wb") as file:
         file.truncate(100 << 20)
@@ -136,8 +136,8 @@ def test_a_hundred_megabytes_are_not_read_at_once(tmp_path: Path):
 
 
 @pytest.mark.parametrize("cut", range(24))
-def test_no_secret_is_shown_wherever_a_page_begins(tmp_path: Path, cut: int):
-    """A secret of ours is struck out of a file that still has it, although a page begins or ends within it."""
+def test_no_secret_is_shown(tmp_path: Path, cut: int):
+    """A secret in a file is masked, also if a page begins or ends within it."""
     path = tmp_path / "turn-001.md"
     path.write_text(f"ab{SECRET}cd")
     needles = paging.redaction.needles([SECRET])
@@ -147,7 +147,7 @@ def test_no_secret_is_shown_wherever_a_page_begins(tmp_path: Path, cut: int):
 
 
 def test_a_live_turn_shows_no_secret(plan_repo: PlanRepo):
-    """What a worker printed of its own keys is in its file until the turn ends, and on no page."""
+    """A worker's own keys are in its file until the turn ends, and on no page."""
     plan_repo.repo.ok("init")
     plan_repo.settings["agents"]["executors"]["hand"]["settings"]["env"] = ["HAND_TOKEN"]
     plan_repo.configure()
@@ -181,7 +181,7 @@ def _until_said(facts: Any, plan_repo: PlanRepo) -> dict[str, Any]:
 
 
 def test_a_diff_for_every_iteration(finished: PlanRepo):
-    """Each pinned iteration is compared with what it was made on; files are counted, pages are cut."""
+    """Each pinned iteration is compared with its base; files are counted, long diffs are cut into pages."""
     facts = facts_of(finished.repo)
     last = facts.diff("020", "", "", "")
     assert [iteration["iteration"] for iteration in last["iterations"]] == [1, 2]
@@ -199,7 +199,7 @@ def test_a_diff_for_every_iteration(finished: PlanRepo):
     assert facts.diff("040", "", "", "")["iterations"] == []
 
 
-def test_evidence_shows_what_a_command_said(finished: PlanRepo):
+def test_evidence_shows_the_output_of_a_check(finished: PlanRepo):
     """The kept output of a check is found by its digest."""
     facts = facts_of(finished.repo)
     (first, *_) = facts.task("010")["evidence"]
@@ -219,7 +219,7 @@ def test_a_run_has_one_diff(finished: PlanRepo):
 
 
 def test_runs_are_listed_with_their_sums(finished: PlanRepo):
-    """The list has what `sow runs list` has, and time, speed-up and tokens besides; a report is the whole."""
+    """The list has the fields of `sow runs list`, and time, speed-up and tokens; a report has everything."""
     facts = facts_of(finished.repo)
     (run,) = facts.runs()["runs"]
     (existing,) = finished.repo.ok("runs", "list", "--json").json["runs"]
@@ -233,8 +233,8 @@ def test_runs_are_listed_with_their_sums(finished: PlanRepo):
     assert shown["next"] == os.path.getsize(f"{finished.repo.root}/.sow/local/runs/{run['id']}/journal.jsonl")
 
 
-def test_the_lines_of_a_journal_come_in_pages(finished: PlanRepo):
-    """Lines are read from a place on, so many at a time, or from the end; together they are all."""
+def test_the_journal_comes_in_pages(finished: PlanRepo):
+    """Lines are read from an offset, a number at a time, or from the end; together they are all lines."""
     facts, run = facts_of(finished.repo), run_of(finished)
     whole = facts.entries(run, "", "")
     assert (whole["lines"][0]["event"], whole["lines"][-1]["event"]) == ("run_started", "run_ended")
@@ -250,7 +250,7 @@ def test_the_lines_of_a_journal_come_in_pages(finished: PlanRepo):
 
 
 def test_costs_add_up(repo: Repo):
-    """What turns cost is summed by agent, executor and run, and what nobody told is counted."""
+    """Costs of turns are summed by agent, executor and run, and unknown ones are counted."""
     repo.ok("task", "create", "--name", "One")
     journal = MadeUpRun(repo, ["010"])
     journal.begin()
@@ -266,7 +266,7 @@ def test_costs_add_up(repo: Repo):
     assert costs["total"]["turns"] == 2
 
 
-def test_turns_outside_of_runs_cost_too(task_repo: Repo, tmp_path: Path):
+def test_turns_outside_of_runs_have_costs(task_repo: Repo, tmp_path: Path):
     """A worker that was spawned by hand is in the sums, and in no run."""
     plan_repo = PlanRepo(task_repo, tmp_path)
     task_repo.ok("agent", "spawn", "implementer", "010")
@@ -275,8 +275,8 @@ def test_turns_outside_of_runs_cost_too(task_repo: Repo, tmp_path: Path):
     assert costs["by_executor"][0]["name"] == "hand"
 
 
-def test_the_library_shows_who_plays_what(finished: PlanRepo):
-    """Every role is there with its executor; what cannot be read is reported and hides nothing else."""
+def test_the_library_shows_roles_and_executors(finished: PlanRepo):
+    """Every role is listed with its executor; an unreadable file is reported and hides nothing else."""
     result = facts_of(finished.repo).library()
     players = {agent["name"]: agent["executor"] for agent in result["agents"]}
     assert players["implementer"] == "hand"
@@ -293,7 +293,7 @@ def test_the_library_shows_who_plays_what(finished: PlanRepo):
 
 
 def test_a_workflow_has_its_page(repo: Repo, tmp_path: Path):
-    """Agents, notes and verifiers are there; an agent has the page of a task; approval is offered when it is due."""
+    """Agents, notes and verifiers are listed; an agent has a page like a task; approval is offered when it is due."""
     facts = facts_of(repo)
     with pytest.raises(PageNotFound):
         facts.workflow()
@@ -313,8 +313,8 @@ def test_a_workflow_has_its_page(repo: Repo, tmp_path: Path):
 
 
 @pytest.mark.full
-def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
-    """A real run of a workflow: its agents are done, its judges' looks have their word, and its turns are counted."""
+def test_a_finished_crew(repo: Repo, tmp_path: Path):
+    """After a real run of a workflow its agents are done, its judges' verdicts are shown, and its turns are counted."""
     work = [
         {"write": {"path": "orchestration/agents/first/task_output/first.txt", "text": "one line\n"}},
         {"stand": "completion_drive_review"},
@@ -338,8 +338,8 @@ def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
     assert (turns["implementer"], turns["verifier"]) == (1, 1)
 
 
-def test_one_request_reduces_the_journal_once(finished: PlanRepo, monkeypatch: pytest.MonkeyPatch):
-    """No page reads the journal of a run a second time, and an unchanged run is not read again for a list."""
+def test_one_request_reads_the_journal_once(finished: PlanRepo, monkeypatch: pytest.MonkeyPatch):
+    """No page reads the journal of a run twice, and a list does not read an unchanged run again."""
     histories: list[RunHistory] = []
     make = RunHistory.__init__
 
@@ -368,7 +368,7 @@ def test_one_request_reduces_the_journal_once(finished: PlanRepo, monkeypatch: p
 
 
 def test_a_stopped_run_is_reduced_once(repo: Repo, monkeypatch: pytest.MonkeyPatch):
-    """The command that continues a run is made of the history that the page follows already."""
+    """The command that continues a run uses the history that the page already has."""
     repo.ok("task", "create", "--name", "One")
     repo.ok("task", "set", "--id", "010", "status", "in_progress")
     journal = MadeUpRun(repo, ["010"])

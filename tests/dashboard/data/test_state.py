@@ -29,7 +29,7 @@ WHOLE = {
 }  # fmt: skip
 
 
-def test_the_state_tells_of_everything(finished: PlanRepo):
+def test_the_state_is_complete(finished: PlanRepo):
     """Project, run, tasks, inbox and the next step are in one document, in the words of the other commands."""
     state = facts_of(finished.repo).state()
     assert set(state) == WHOLE
@@ -44,8 +44,8 @@ def test_the_state_tells_of_everything(finished: PlanRepo):
     assert run["elapsed"] > 0
 
 
-def test_a_row_tells_of_its_task(finished: PlanRepo):
-    """A row has the task's state, its place in the graph, and what the run did on it."""
+def test_a_row_shows_its_task(finished: PlanRepo):
+    """A row has the task's state, its place in the graph, and its events of the run."""
     first, second, third, fourth = facts_of(finished.repo).state()["tasks"]
     assert set(first) == FIELDS
     assert (first["plan_id"], first["executor"], first["result"], first["wave"]) == ("1", "hand", "GREEN", 0)
@@ -57,7 +57,7 @@ def test_a_row_tells_of_its_task(finished: PlanRepo):
 
 
 def test_work_without_a_review_has_no_verdict(plan_repo: PlanRepo):
-    """With review off nothing says GREEN: not the live lines, the report, the task or the dashboard (D11)."""
+    """With review off neither the live lines, the report, the task nor the dashboard show GREEN (D11)."""
     plan_repo.plan("One")
     result = plan_repo.run("--review", "off")
     assert result.code == 0, result
@@ -73,15 +73,15 @@ def test_work_without_a_review_has_no_verdict(plan_repo: PlanRepo):
 
 
 def test_an_empty_checkout_has_a_state(bare_repo: Repo):
-    """Without a project there is nothing but what to do first."""
+    """Without a project the state has only the next step."""
     bare_repo.ok("init")
     state = facts_of(bare_repo).state()
     assert (state["project"], state["run"], state["tasks"], state["inbox"]) == (None, None, [], [])
     assert state["next"]["command"] == 'git switch -c feature/NAME && sow project new "NAME"'
 
 
-def test_a_broken_task_hurts_nobody_else(repo: Repo):
-    """It is named with what is wrong, and all the others are there."""
+def test_a_broken_task_hides_no_other(repo: Repo):
+    """The broken task has its error, and all the others are listed."""
     repo.ok("task", "create", "--name", "One")
     repo.ok("task", "create", "--name", "Two")
     facts = facts_of(repo)
@@ -94,7 +94,7 @@ def test_a_broken_task_hurts_nobody_else(repo: Repo):
 
 
 def test_another_branch_hides_the_project(repo: Repo):
-    """A project of a branch that is not checked out is not shown, and why is reported."""
+    """The project of another branch is not shown, and the state says why."""
     facts = facts_of(repo)
     assert facts.state()["project"]["name"] == "Add authentication"
     repo.git("switch", "-q", "-c", "other")
@@ -115,7 +115,7 @@ def test_a_task_counts_its_open_notes(task_repo: Repo):
 
 
 def test_a_circle_of_tasks_is_shown(repo: Repo):
-    """Tasks that wait for each other, as only an edit by hand makes them, are on no path and in the first wave."""
+    """Tasks that wait for each other, as an edit by hand can make them, are on no path and in the first wave."""
     repo.ok("task", "create", "--name", "One")
     repo.ok("task", "create", "--name", "Two", "--depends-on", "010")
     path = repo.task_folder("010") / "state.yaml"
@@ -126,7 +126,7 @@ def test_a_circle_of_tasks_is_shown(repo: Repo):
 
 
 def test_agents_of_a_workflow_are_rows(repo: Repo, tmp_path: Path):
-    """The crew is on the board beside the project's tasks, in the words of tasks, with its own status besides."""
+    """The crew is on the board beside the project's tasks, with the words of tasks and its own status."""
     WorkflowRepo(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
     repo.ok("workflow", "verify", "--executor", "simulated")
     state = facts_of(repo).state()
@@ -139,8 +139,8 @@ def test_agents_of_a_workflow_are_rows(repo: Repo, tmp_path: Path):
     assert [entry["kind"] for entry in state["inbox"]] == ["approval"]
 
 
-def test_only_what_changed_is_read_again(repo: Repo):
-    """A second look reads the one state file whose stamp is another, and forgets a task that is gone."""
+def test_only_changed_files_are_read_again(repo: Repo):
+    """A second read opens only the one changed state file, and drops a deleted task."""
     for name in ("One", "Two", "Three"):
         repo.ok("task", "create", "--name", name)
     home = home_of(repo)
@@ -155,8 +155,8 @@ def test_only_what_changed_is_read_again(repo: Repo):
     assert set(cache.tasks) == {"010", "020"}
 
 
-def test_a_run_that_was_killed_does_not_run(repo: Repo):
-    """A run whose process is gone is told as stopped, and nobody works on its tasks."""
+def test_a_killed_run_is_stopped(repo: Repo):
+    """A run without its process is shown as stopped, and none of its tasks as in work."""
     repo.ok("task", "create", "--name", "One")
     journal = MadeUpRun(repo, ["010"])
     journal.begin()
@@ -196,7 +196,7 @@ print(len(state["tasks"]), len(text), round(look, 3), peak)
 
 
 @pytest.mark.full
-def test_a_run_that_did_nothing_is_not_the_current_one(plan_repo: PlanRepo):
+def test_a_run_without_work_is_not_the_current_one(plan_repo: PlanRepo):
     """After a call that found nothing to start, the page still shows the run that worked."""
     plan_repo.act("implementer", "exit 1\n")
     plan_repo.plan("First")
@@ -208,7 +208,7 @@ def test_a_run_that_did_nothing_is_not_the_current_one(plan_repo: PlanRepo):
 
 @pytest.mark.full
 def test_ten_thousand_tasks_are_shown_in_little_memory(thousands: Path, record_property: pytest.RecordProperty):
-    """All of them are in the state, a look that finds nothing new is quick, and the process stays below 150 MB."""
+    """All of them are in the state, a refresh without changes is quick, and the process stays below 150 MB."""
     text = [sys.executable, "-c", MEASURE, str(thousands)]
     result = subprocess.run(text, capture_output=True, text=True, timeout=900)
     assert result.returncode == 0, result.stderr

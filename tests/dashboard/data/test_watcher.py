@@ -25,8 +25,8 @@ def refresh(facts: DashboardData) -> None:
     facts.watch.refresh(whole=True)
 
 
-def test_a_feed_greets_and_is_silent(task_repo: Repo):
-    """The first word says where we are; then nothing comes while nothing happens."""
+def test_a_feed_starts_with_a_greeting(task_repo: Repo):
+    """The first event has the position; without changes no other follows."""
     facts = facts_of(task_repo)
     cursor = facts.state()["cursor"]
     with facts.feed(cursor) as feed:
@@ -35,8 +35,8 @@ def test_a_feed_greets_and_is_silent(task_repo: Repo):
         assert feed.next(0.2) == []
 
 
-def test_a_task_that_changes_is_told_with_those_that_wait_for_it(task_repo: Repo):
-    """A row comes for the task that moved, and for the one that waits for it no more; the inbox follows."""
+def test_a_changed_task_is_sent_with_its_dependents(task_repo: Repo):
+    """Rows are sent for the changed task and for the one that it unblocks; the inbox follows."""
     task_repo.ok("task", "create", "--name", "Two", "--depends-on", "010")
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     facts = facts_of(task_repo)
@@ -50,7 +50,7 @@ def test_a_task_that_changes_is_told_with_those_that_wait_for_it(task_repo: Repo
 
 
 def test_entries_become_lines_and_spans(repo: Repo):
-    """An entry of the journal is a sentence and a part of the timeline within moments of being written."""
+    """An entry of the journal becomes a sentence and a part of the timeline at once."""
     repo.ok("task", "create", "--name", "One")
     journal = MadeUpRun(repo, ["010"])
     journal.begin()
@@ -65,8 +65,8 @@ def test_entries_become_lines_and_spans(repo: Repo):
     assert [(span["id"], span["to"] is None) for span in added] == [(1, True), (1, False)]
 
 
-def test_who_comes_back_misses_nothing(repo: Repo):
-    """A page that was cut off gets what happened since, in order and once, and what was sent already not again."""
+def test_a_returning_page_misses_nothing(repo: Repo):
+    """A page that was disconnected gets the missed events in order and once, and no earlier ones."""
     repo.ok("task", "create", "--name", "One")
     journal = MadeUpRun(repo, ["010"])
     journal.begin()
@@ -85,8 +85,8 @@ def test_who_comes_back_misses_nothing(repo: Repo):
     assert texts == ["merge conflict in b", "merge conflict in c"]
 
 
-def test_who_comes_back_to_another_server_gets_the_lines_again(repo: Repo):
-    """After a restart the journal tells what was missed, and everything else is looked at anew."""
+def test_a_page_of_a_restarted_server_gets_the_missed_lines(repo: Repo):
+    """After a restart the journal gives the missed lines, and everything else is loaded again."""
     repo.ok("task", "create", "--name", "One")
     journal = MadeUpRun(repo, ["010"])
     journal.begin()
@@ -100,15 +100,15 @@ def test_who_comes_back_to_another_server_gets_the_lines_again(repo: Repo):
     assert events[-1][1] == "stale"
 
 
-def test_an_unknown_position_is_looked_at_anew(repo: Repo):
-    """An id that is not ours, or of a run that is gone, is answered with the request to load everything."""
+def test_an_unknown_position_reloads_everything(repo: Repo):
+    """An unknown id, or one of a deleted run, is answered with the request to load everything."""
     facts = facts_of(repo)
     for after in ("nonsense", "abcd.1.2.20200101-000000-aaaa", "a" * 5000, "1.2.3"):
         with facts.feed(after) as feed:
             assert [kind for _, kind, _ in feed.next(1)] == ["hello", "stale"]
 
 
-def test_who_falls_behind_is_told_to_look_anew(repo: Repo):
+def test_a_page_that_falls_behind_reloads_everything(repo: Repo):
     """More events than are kept are not repeated one by one."""
     repo.ok("task", "create", "--name", "One")
     journal = MadeUpRun(repo, ["010"])
@@ -123,7 +123,7 @@ def test_who_falls_behind_is_told_to_look_anew(repo: Repo):
         assert [kind for _, kind, _ in feed.next(1)] == ["stale"]
 
 
-def test_a_torn_line_waits_for_its_end(repo: Repo):
+def test_a_torn_line_is_sent_when_complete(repo: Repo):
     """Half an entry is told when it is whole."""
     repo.ok("task", "create", "--name", "One")
     journal = MadeUpRun(repo, ["010"])
@@ -139,8 +139,8 @@ def test_a_torn_line_waits_for_its_end(repo: Repo):
         assert [data["text"] for _, data in sent_events(feed, "line", seconds=1)] == ["merge conflict in a"]
 
 
-def test_a_run_that_is_deleted_is_told(repo: Repo):
-    """A page that follows a run is told to look anew when its folder goes, and the state has no run any more."""
+def test_a_deleted_run_is_reported(repo: Repo):
+    """A page that follows a run is told to reload when its folder is deleted, and the state has no run."""
     repo.ok("task", "create", "--name", "One")
     journal = MadeUpRun(repo, ["010"])
     journal.begin()
@@ -157,8 +157,8 @@ def test_a_run_that_is_deleted_is_told(repo: Repo):
     assert facts.state()["run"]["id"] == journal.folder.id
 
 
-def test_nobody_looks_when_nobody_listens(task_repo: Repo):
-    """The thread that looks begins with the first page and ends with the last."""
+def test_reading_stops_without_pages(task_repo: Repo):
+    """The thread that reads starts with the first page and ends with the last."""
     others = set(threading.enumerate())  # a page of a test before this one may just be closing
     facts = facts_of(task_repo)
     facts.state()
@@ -174,8 +174,8 @@ def test_nobody_looks_when_nobody_listens(task_repo: Repo):
     assert not set(threading.enumerate()) - others
 
 
-def test_a_feed_that_cannot_begin_is_no_listener(task_repo: Repo):
-    """Where the first look fails nobody listens, and so nobody continues looking."""
+def test_a_feed_that_cannot_begin_has_no_reader(task_repo: Repo):
+    """If the first read fails there is no listener, and the thread ends."""
     (task_repo.root / ".sow/local/runs").write_text("")
     facts = facts_of(task_repo)
     with pytest.raises(NotADirectoryError):
@@ -183,8 +183,8 @@ def test_a_feed_that_cannot_begin_is_no_listener(task_repo: Repo):
     assert facts.watch.listeners == 0
 
 
-def test_closing_lets_everybody_go(task_repo: Repo):
-    """Who waits for the next event does not hold up the end of the server."""
+def test_closing_ends_waiting_pages(task_repo: Repo):
+    """A page that waits for an event does not delay the end of the server."""
     facts = facts_of(task_repo)
     feed = facts.feed("")
     feed.next(1)
@@ -196,7 +196,7 @@ def test_closing_lets_everybody_go(task_repo: Repo):
 
 
 class Page:
-    """Follows a feed as a page does: rows are patched by what comes, and fetched again when it is told to."""
+    """Follows a feed as a page does: events patch its rows, and it reloads when told to."""
 
     def __init__(self, facts: DashboardData) -> None:
         self.facts = facts
@@ -216,13 +216,13 @@ class Page:
                 self.runs.append(data)
 
     def knows_all(self) -> bool:
-        """Whether it shows what the state has, and that the run is over."""
+        """Tells whether it shows the same as the state, and that the run is over."""
         rows = {row["id"]: row for row in self.facts.state()["tasks"]}
         return self.rows == rows and "run_ended" in self.lines and not self.runs[-1]["live"]
 
 
 def test_a_real_run_is_followed_to_its_end(plan_repo: PlanRepo):
-    """The run comes and goes, its lines come in order, and the rows of a page end as the state has them."""
+    """Lines come in order, and at the end the rows of the page equal the state."""
     plan_repo.repo.ok("init")
     plan_repo.plan("First", "Second < 1")
     seen = plan_repo.folder / "seen"

@@ -20,8 +20,8 @@ def at(folder: Path, *, read_only: bool = False) -> Access:
     return Access({"HOME": str(folder)}, str(folder / "repo"), read_only=read_only)
 
 
-def test_the_file_is_the_users_alone(tmp_path: Path):
-    """The folder can be entered, and the file read, by the user only; its name tells nobody the checkout's path."""
+def test_the_file_is_private(tmp_path: Path):
+    """Only the user can enter the folder and read the file; its name does not show the checkout's path."""
     made = at(tmp_path)
     made.write_secrets(7690)
     path = Path(made.path)
@@ -33,8 +33,8 @@ def test_the_file_is_the_users_alone(tmp_path: Path):
     assert (kept["port"], kept["pid"], kept["token"]) == (7690, os.getpid(), made.token)
 
 
-def test_a_server_that_starts_again_knows_its_cookies(tmp_path: Path):
-    """The key stays, so that an open page continues; the token is another one."""
+def test_a_restarted_server_accepts_its_cookies(tmp_path: Path):
+    """The key stays, so that an open page continues; the token changes."""
     first = at(tmp_path)
     first.write_secrets(7690)
     cookie = first.cookie().partition(";")[0]
@@ -47,7 +47,7 @@ def test_a_server_that_starts_again_knows_its_cookies(tmp_path: Path):
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
 def test_a_key_that_others_could_read_is_dropped(tmp_path: Path, mode: int):
-    """A file that was opened to others gives no key: cookies that somebody could have made are not known."""
+    """If the file was readable for others, a new key is made, and old cookies are refused."""
     first = at(tmp_path)
     first.write_secrets(7690)
     os.chmod(first.path, mode)
@@ -57,8 +57,8 @@ def test_a_key_that_others_could_read_is_dropped(tmp_path: Path, mode: int):
     assert os.stat(second.path).st_mode & 0o777 == 0o600
 
 
-def test_a_link_in_its_place_is_no_key(tmp_path: Path):
-    """Where the file is a link, what it leads to is not believed."""
+def test_a_linked_file_is_no_key(tmp_path: Path):
+    """If the file is a link, the content of its target is not used."""
     first = at(tmp_path)
     first.write_secrets(7690)
     os.rename(first.path, tmp_path / "elsewhere")
@@ -84,7 +84,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("content", BROKEN)
 def test_a_broken_file_is_replaced(tmp_path: Path, content: str):
-    """Whatever is in the file, the server starts with a key of its own."""
+    """With any content of the file, the server starts with a key of its own."""
     first = at(tmp_path)
     first.write_secrets(7690)
     Path(first.path).write_bytes(BROKEN[content])
@@ -95,8 +95,8 @@ def test_a_broken_file_is_replaced(tmp_path: Path, content: str):
     assert access.read_secrets(second.path)["port"] == 7691
 
 
-def test_a_cookie_has_an_end(tmp_path: Path):
-    """A cookie is good for thirty days, and its age is signed."""
+def test_a_cookie_expires(tmp_path: Path):
+    """A cookie is valid for thirty days, and its age is signed."""
     made = at(tmp_path)
     name, _, value = made.cookie().partition(";")[0].partition("=")
     until = int(value.partition(".")[0])
@@ -106,8 +106,8 @@ def test_a_cookie_has_an_end(tmp_path: Path):
     assert made.has_valid_cookie(f"{name}={until}.{made._signature(str(until))}")
 
 
-def test_checkouts_do_not_share(tmp_path: Path):
-    """Each checkout, and each way to show it, has a file, a cookie name and a key of its own."""
+def test_checkouts_do_not_share_keys(tmp_path: Path):
+    """Each checkout, and each mode of the page, has a file, a cookie name and a key of its own."""
     environment = {"HOME": str(tmp_path)}
     made = [Access(environment, f"/{name}", read_only=only) for name in ("a", "b") for only in (False, True)]
     for item in made:
@@ -116,7 +116,7 @@ def test_checkouts_do_not_share(tmp_path: Path):
         assert len({getattr(item, facts) for item in made}) == 4
 
 
-def test_the_same_checkout_by_a_link_is_the_same(tmp_path: Path):
+def test_a_linked_checkout_has_the_same_file(tmp_path: Path):
     """A checkout that is reached over a link has the same file."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
@@ -124,8 +124,8 @@ def test_the_same_checkout_by_a_link_is_the_same(tmp_path: Path):
     assert len(paths) == 1
 
 
-def test_a_token_that_cannot_be_renewed_is_not_spent(tmp_path: Path):
-    """Where the new token cannot be written, the exchange fails, and the old token is still the one."""
+def test_a_token_that_cannot_be_replaced_stays(tmp_path: Path):
+    """If the new token cannot be written, the exchange fails, and the old token stays valid."""
     made = at(tmp_path)
     made.write_secrets(7690)
     folder = Path(made.path).parent
@@ -139,7 +139,7 @@ def test_a_token_that_cannot_be_renewed_is_not_spent(tmp_path: Path):
 
 
 def test_a_second_dashboard_is_the_first(repo: Repo):
-    """A second `sow ui` prints the first one's address with a token that opens it, and ends."""
+    """A second `sow ui` prints the first one's address with a valid token, and ends."""
     with Dashboard(repo) as served:
         second = repo.ok("ui", "--json").json
         assert second == {**served.said, "started": False}
@@ -150,7 +150,7 @@ def test_a_second_dashboard_is_the_first(repo: Repo):
         assert f"pid {served.process.pid}" in third.err
 
 
-def test_one_for_looking_stands_beside_one_for_acting(repo: Repo):
+def test_a_read_only_dashboard_has_its_own_address(repo: Repo):
     """--read-only is another dashboard, with an address of its own."""
     with Dashboard(repo) as acting, Dashboard(repo, "--read-only") as looking:
         assert acting.port != looking.port
@@ -159,8 +159,8 @@ def test_one_for_looking_stands_beside_one_for_acting(repo: Repo):
         assert repo.ok("ui", "--json").json["port"] == acting.port
 
 
-def test_a_server_that_died_is_no_server(repo: Repo):
-    """After kill -9 the next `sow ui` is a server, at the same port, that knows the cookies of the one before."""
+def test_a_killed_server_is_replaced(repo: Repo):
+    """After kill -9 the next `sow ui` serves at the same port and accepts the earlier cookies."""
     with Dashboard(repo) as first:
         first.sign_in()
         first.kill()

@@ -45,13 +45,13 @@ def code_of(path: Path) -> str:
 
 @all_of("path", SCRIPTS)
 def test_no_text_becomes_markup_or_code(path: Path) -> None:
-    """No script uses a way of the browser to make markup or code of a text."""
+    """No script uses a function of the browser that makes markup or code of a text."""
     sinks = [sink for sink in SINKS if re.search(sink, code_of(path))]
     assert sinks == []
 
 
-def test_the_sinks_are_recognised() -> None:
-    """Each forbidden word is found where it stands, so that the search can fail."""
+def test_unsafe_functions_are_found() -> None:
+    """The search finds each forbidden word."""
     guilty = (
         "a.innerHTML = b; a.outerHTML; a.insertAdjacentHTML(); a.setHTML(); Document.parseHTML(); a.srcdoc; "
         "document.write(b); r.createContextualFragment(b); new DOMParser(); eval (b); new Function(b); Function(b); "
@@ -60,16 +60,16 @@ def test_the_sinks_are_recognised() -> None:
     assert [sink for sink in SINKS if not re.search(sink, guilty)] == []
 
 
-def test_the_page_has_no_code_or_style_of_its_own() -> None:
-    """The first document has neither handlers nor styles nor scripts in it, for the policy forbids them."""
+def test_the_page_has_no_inline_code() -> None:
+    """The first document has no handlers, styles or scripts in it, since the policy forbids them."""
     page = code_of(FOLDER / "index.html")
     assert not re.search(r"\son\w+\s*=", page)
     assert not re.search(r"\sstyle\s*=|<style", page)
     assert all("src=" in tag for tag in re.findall(r"<script[^>]*>", page))
 
 
-def test_every_file_is_reached_from_the_first_and_none_is_missing() -> None:
-    """Following links and imports from index.html one comes to every file in the folder, and to no other."""
+def test_every_file_is_reachable() -> None:
+    """Links and imports from index.html lead to every file in the folder, and to no other."""
     names = {path.name for path in FOLDER.iterdir() if path.is_file()}
     reached: set[str] = set()
     waiting = ["index.html"]
@@ -86,12 +86,12 @@ def test_every_file_is_reached_from_the_first_and_none_is_missing() -> None:
 
 
 def test_every_file_is_served() -> None:
-    """The server's list of files is the folder."""
+    """The server's list of files equals the folder."""
     assert set(assets.load()) == {path.name for path in FOLDER.iterdir() if path.is_file()}
 
 
 @all_of("path", [*SCRIPTS, *STYLES, FOLDER / "index.html"])
-def test_a_file_is_short_and_needs_nobody_else(path: Path) -> None:
+def test_a_file_is_short_and_local(path: Path) -> None:
     """A file has fewer than 400 lines and names no address of another host."""
     text = code_of(path)
     assert len(text.splitlines()) < LONGEST
@@ -100,14 +100,14 @@ def test_a_file_is_short_and_needs_nobody_else(path: Path) -> None:
 
 
 @all_of("path", STYLES)
-def test_colours_are_named_in_the_theme_alone(path: Path) -> None:
-    """Outside the theme no style names a colour by its number, so that light and dark stay complete."""
+def test_colours_are_defined_in_the_theme(path: Path) -> None:
+    """Outside the theme no style has a literal colour, so that light and dark stay complete."""
     if path.name != "theme.css":
         assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?!\s*\{)", code_of(path)) == []
 
 
 def test_both_themes_are_readable() -> None:
-    """Text of every tone on every ground of its theme has the contrast of AA, in light and in dark."""
+    """Text of every tone has AA contrast on every background of its theme, in light and in dark."""
     pairs = re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", code_of(FOLDER / "theme.css"))
     tones = {name: (light, dark) for name, light, dark in pairs}
     statuses = ("pending", "in-progress", "needs-review", "paused", "completed", "failed", "abandoned")
@@ -125,7 +125,7 @@ def test_both_themes_are_readable() -> None:
 
 
 def contrast(one: str, other: str) -> float:
-    """How much two colours differ in light, by the rule of WCAG 2."""
+    """Returns the contrast of two colours by WCAG 2."""
     bright, dim = sorted((luminance(one), luminance(other)), reverse=True)
     return (bright + 0.05) / (dim + 0.05)
 

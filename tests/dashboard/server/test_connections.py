@@ -31,7 +31,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def sockets() -> Iterator[list[socket.socket]]:
-    """Sockets that nobody is at the other end of."""
+    """Returns sockets without a peer."""
     made = [socket.socket() for _ in range(MOST + 10)]
     yield made
     for item in made:
@@ -39,7 +39,7 @@ def sockets() -> Iterator[list[socket.socket]]:
 
 
 def test_others_leave_room_for_the_owner(sockets: list[socket.socket]):
-    """However many connections others open, most places stay free for the owner (F71)."""
+    """However many connections other users open, most places stay free for the owner (F71)."""
     foreign = set(sockets[:-20])
     crowd = OpenConnections(lambda each: each in foreign)
     let_in = [socket for socket in sockets[:-20] if crowd.accept(socket)]
@@ -49,15 +49,15 @@ def test_others_leave_room_for_the_owner(sockets: list[socket.socket]):
     assert crowd.accept(sockets[-21])
 
 
-def test_the_owner_has_an_end_too(sockets: list[socket.socket]):
-    """There are never more connections than threads can be had for."""
+def test_the_owner_has_a_limit(sockets: list[socket.socket]):
+    """There are never more connections than threads."""
     crowd = OpenConnections(lambda each: False)
     assert sum(crowd.accept(socket) for socket in sockets) == MOST
     assert crowd.is_large
 
 
-def test_our_own_connection_is_not_foreign():
-    """The other end of a connection of our own is ours; one that is gone is nobody's."""
+def test_the_owners_connection_is_recognised():
+    """The peer of an own connection is the owner; a closed one has no user."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         with socket.create_connection(server.getsockname()) as line:
             assert not socket_owner.is_foreign(line.getsockname(), server.getsockname())

@@ -41,13 +41,13 @@ def listening(dashboard: Dashboard, after: str = "", **headers: str) -> Iterator
 
 
 def priorities(page: Feed, count: int) -> list[tuple[str, str]]:
-    """The next rows of tasks that are told: each with its id and its priority."""
+    """Returns the id and priority of the next rows in the feed."""
     rows = [json.loads(page.until("task")["data"]) for _ in range(count)]
     return [(row["id"], row["priority"]) for row in rows]
 
 
-def test_what_happens_is_told(dashboard: Dashboard):
-    """A page is greeted, and then told of a change that any command made, with an id to come back with."""
+def test_a_change_is_sent(dashboard: Dashboard):
+    """A page gets a greeting, and then any command's change, with an id for a reconnect."""
     with listening(dashboard) as page:
         assert page.headers["Content-Type"] == "text/event-stream; charset=utf-8"
         assert page.headers["Cache-Control"] == "no-store"
@@ -63,8 +63,8 @@ def test_what_happens_is_told(dashboard: Dashboard):
 
 
 @pytest.mark.parametrize("way", ["Last-Event-ID", "after"])
-def test_a_page_that_was_cut_off_goes_on(dashboard: Dashboard, way: str):
-    """A page that comes back with its last id gets what it missed, in order, and nothing else."""
+def test_a_disconnected_page_continues(dashboard: Dashboard, way: str):
+    """A page that returns with its last id gets what it missed, in order, and nothing else."""
     repo = dashboard.repo
     with listening(dashboard) as page:
         page.until("hello")
@@ -81,8 +81,8 @@ def test_a_page_that_was_cut_off_goes_on(dashboard: Dashboard, way: str):
         assert sorted(priorities(page, 2)) == [("010", "low"), ("020", "low")]
 
 
-def test_the_header_wins(dashboard: Dashboard):
-    """A browser that comes back by itself has a newer id in its header than in its address."""
+def test_the_header_beats_the_address(dashboard: Dashboard):
+    """A browser that reconnects has a newer id in its header than in its address."""
     with listening(dashboard) as page:
         first = page.until("hello")["id"]
         dashboard.repo.ok("task", "set", "--id", "010", "priority", "high")
@@ -93,8 +93,8 @@ def test_the_header_wins(dashboard: Dashboard):
         assert priorities(page, 1) == [("020", "low")]
 
 
-def test_no_gap_between_the_state_and_the_feed(dashboard: Dashboard):
-    """What happens after a page has fetched the state and before it listens is told when it listens."""
+def test_no_event_is_lost_before_the_feed(dashboard: Dashboard):
+    """A change between the fetch of the state and the start of the feed is sent by the feed."""
     cursor = dashboard.ask("GET", "/api/state").json["cursor"]
     dashboard.repo.ok("task", "set", "--id", "010", "priority", "high")
     with listening(dashboard, cursor) as page:
@@ -102,8 +102,8 @@ def test_no_gap_between_the_state_and_the_feed(dashboard: Dashboard):
         assert priorities(page, 1) == [("010", "high")]
 
 
-def test_a_server_that_died_and_came_back(dashboard: Dashboard):
-    """A page that listened when the server was killed continues with the next one, and is told to look anew."""
+def test_a_restarted_server_continues(dashboard: Dashboard):
+    """A page of a killed server continues with the next one, and is told to reload."""
     repo = dashboard.repo
     with listening(dashboard) as page:
         last = page.until("hello")["id"]
@@ -136,8 +136,8 @@ ODD = [
 
 
 @few_of("cursor", ODD, 3, ids=range(len(ODD)))
-def test_odd_positions(dashboard: Dashboard, cursor: str):
-    """An id that is none of ours is no position, and no error: the page begins anew."""
+def test_an_unknown_id_starts_anew(dashboard: Dashboard, cursor: str):
+    """An unknown id is no error: the page starts from the beginning."""
     sent = cursor.encode("latin-1", "replace").decode("latin-1")
     with listening(dashboard, Last_Event_ID=sent) as page:
         page.until("hello")
@@ -146,8 +146,8 @@ def test_odd_positions(dashboard: Dashboard, cursor: str):
     assert "Traceback" not in dashboard.complaints()
 
 
-def test_many_pages_hear_the_same(dashboard: Dashboard):
-    """Ten pages are told the same, with the same ids."""
+def test_many_pages_get_the_same(dashboard: Dashboard):
+    """Ten pages get the same events with the same ids."""
     pages = [dashboard.feed() for _ in range(10)]
     try:
         for page in pages:
@@ -162,7 +162,7 @@ def test_many_pages_hear_the_same(dashboard: Dashboard):
 
 @pytest.mark.full
 def test_a_run_that_is_removed_while_it_is_watched(plan_repo: PlanRepo):
-    """The folder of a run goes away under a page that listens: it is told to load anew, and gets the next run."""
+    """If the folder of a run is deleted, a listening page is told to reload, and gets the next run."""
     repo = plan_repo.repo
     plan_repo.plan("Keel", "Mast < 1")
     assert plan_repo.run().code == 0
@@ -181,8 +181,8 @@ def test_a_run_that_is_removed_while_it_is_watched(plan_repo: PlanRepo):
 
 
 @pytest.mark.full
-def test_a_torn_journal(plan_repo: PlanRepo):
-    """A last line of which only a part is written is told when the rest is there, and once."""
+def test_a_torn_journal_line_is_sent_once(plan_repo: PlanRepo):
+    """A partial last line is sent when the rest is written, and once."""
     repo = plan_repo.repo
     plan_repo.plan("Keel", "Mast < 1")
     assert plan_repo.run().code == 0
@@ -200,7 +200,7 @@ def test_a_torn_journal(plan_repo: PlanRepo):
 
 
 class Source:
-    """Events that are there at once, again and again."""
+    """A source whose events are always available."""
 
     def __init__(self, *events: Any) -> None:
         self.events = list(events)
@@ -212,7 +212,7 @@ class Source:
 
 
 def served(source: Source, stopping: threading.Event, **limits: float) -> tuple[socket.socket, threading.Thread]:
-    """A page's end of a connection, and the thread that sends to it."""
+    """Returns a page's end of a connection, and the thread that sends to it."""
     ours, theirs = socket.socketpair()
 
     def send() -> None:
@@ -229,16 +229,16 @@ def served(source: Source, stopping: threading.Event, **limits: float) -> tuple[
     return theirs, thread
 
 
-def test_a_page_that_takes_nothing_is_given_up():
-    """Who does not read what is sent loses its connection after a while; nothing piles up."""
+def test_a_page_that_reads_nothing_is_closed():
+    """A page that does not read loses its connection after a while; no data piles up."""
     page, thread = served(Source(("1", "line", {"text": "x" * 100_000})), threading.Event(), patience=0.5)
     thread.join(30)
     assert not thread.is_alive()
     page.close()
 
 
-def test_a_heart_beats():
-    """Where nothing happens a comment is sent now and then, so that both ends know that the other is there."""
+def test_a_quiet_feed_sends_heartbeats():
+    """Without events a comment is sent regularly, so that both ends notice a lost connection."""
     stopping = threading.Event()
     page, thread = served(Source(), stopping, beat=0.1)
     output = b""
@@ -251,8 +251,8 @@ def test_a_heart_beats():
     page.close()
 
 
-def test_a_page_that_leaves_is_noticed():
-    """The thread of a page that closed its end goes, with nothing to send to it."""
+def test_a_closed_page_is_noticed():
+    """The thread of a page that closed its end stops, also without events."""
     page, thread = served(Source(), threading.Event(), beat=1000)
     page.close()
     thread.join(30)
@@ -266,8 +266,8 @@ def wait(condition: Any) -> None:
         time.sleep(0.02)
 
 
-def test_pages_are_counted_and_bounded(repo: Repo):
-    """The server knows how many pages listen, has room for so many, and again when they are gone."""
+def test_the_number_of_pages_is_limited(repo: Repo):
+    """The server counts its pages, has a limit, and has room again when they leave."""
     server = Server(homes.find(option=str(repo.root), environment={}, cwd="/"), repo.environment, person="ada", port=0)
     server.start()
     request = f"GET /api/feed HTTP/1.1\r\nHost: localhost\r\nCookie: {server.access.cookie().partition(';')[0]}\r\n\r\n"

@@ -16,8 +16,8 @@ def of(size: int) -> Reply:
     return Reply(200, b"x" * size, reply.JSON, ())
 
 
-def test_a_reply_holds_as_long_as_its_facts():
-    """What was made of the same facts is given again; of others, or under another name, there is nothing."""
+def test_a_reply_is_valid_for_its_facts():
+    """The same facts give the cached reply; other facts, or another name, give none."""
     kept = ReplyCache()
     first, second = of(1), of(2)
     kept.keep("a", (1, None), first)
@@ -32,8 +32,8 @@ def test_a_reply_holds_as_long_as_its_facts():
 @pytest.mark.parametrize(
     "size", [1, single_flight.MOST_BYTES // 3, single_flight.MOST_BYTES, single_flight.MOST_BYTES + 1]
 )
-def test_there_is_an_end_to_what_is_kept(size: int):
-    """However many there are and however large: neither the bytes nor the names pass their bound, and the last stay."""
+def test_the_cache_is_limited(size: int):
+    """Neither the bytes nor the names exceed their limit, and the latest replies stay."""
     kept, body = ReplyCache(), of(size)
     for number in range(100):
         kept.keep(str(number % 60), number, body)
@@ -42,8 +42,8 @@ def test_there_is_an_end_to_what_is_kept(size: int):
     assert (kept.get("39", 99) is body) == (size <= single_flight.MOST_BYTES)
 
 
-def test_the_second_page_gets_what_the_first_got(repo: Repo):
-    """A server makes the report of a run once for all who ask while nothing happens."""
+def test_the_second_page_gets_the_cached_report(repo: Repo):
+    """A server makes the report of a run once for all requests while nothing changes."""
     repo.ok("task", "create", "--name", "First")
     journal = MadeUpRun(repo, ["010"])
     journal.begin()

@@ -42,7 +42,7 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory, _project_template: Path)
 
 
 def test_every_file_of_the_page_is_served(dashboard: Dashboard):
-    """What is in the package is sent as it is, with its type, and packed for a browser that can unpack it."""
+    """A packaged file is sent unchanged with its type, and compressed for a browser that accepts it."""
     names = sorted(assets.load())
     assert "index.html" in names
     for name in names:
@@ -56,22 +56,22 @@ def test_every_file_of_the_page_is_served(dashboard: Dashboard):
     assert dashboard.ask("GET", "/").body == Path(assets.FOLDER, "index.html").read_bytes()
 
 
-def test_no_other_kind_of_file_is_served(tmp_path: Path):
+def test_no_other_file_is_served(tmp_path: Path):
     """What is no file of a page stays where it is."""
     for name in ("a.js", "b.py", "c", "d.js.map", ".html"):
         (tmp_path / name).write_text("x")
     assert list(assets.load(str(tmp_path))) == ["a.js"]
 
 
-def test_too_many_values_are_the_asker_s_fault(dashboard: Dashboard):
-    """An address with more values than any of ours is refused, and the server complains about nothing."""
+def test_too_many_values_are_refused(dashboard: Dashboard):
+    """An address with too many values is refused, and the server logs no error."""
     answer = dashboard.ask("GET", "/api/state?" + "&".join(f"a{number}=1" for number in range(30)))
     assert (answer.status, set(answer.json)) == (400, {"error", "hint"})
     assert dashboard.complaints() == ""
 
 
-def test_a_file_that_cannot_be_read_is_told(repo: Repo):
-    """What is wrong with the files is an answer for the page, and no broken connection."""
+def test_an_unreadable_file_is_an_error_reply(repo: Repo):
+    """An error of a file is a reply to the page, not a broken connection."""
     with Dashboard(repo) as server:
         server.sign_in()
         (repo.root / ".sow/local/runs").write_text("")
@@ -81,8 +81,8 @@ def test_a_file_that_cannot_be_read_is_told(repo: Repo):
         assert "sow doctor" in answer.json["hint"]
 
 
-def test_a_report_is_made_again_only_when_it_is_another(repo: Repo):
-    """The report and the timeline of a run are as they were until its journal, its tasks or its process change."""
+def test_a_report_is_cached_until_a_change(repo: Repo):
+    """The report and the timeline of a run stay until its journal, its tasks or its process change."""
     repo.ok("task", "create", "--name", "First")
     journal = MadeUpRun(repo, ["010"])
     journal.begin()
@@ -104,7 +104,7 @@ def test_a_report_is_made_again_only_when_it_is_another(repo: Repo):
             assert server.ask("GET", path).json["run"]["live"] is True
 
 
-def test_what_a_browser_has_is_not_sent_again(dashboard: Dashboard):
+def test_an_unchanged_document_is_not_sent_again(dashboard: Dashboard):
     """A file or a document with the same tag is a 304 without a body, and the connection continues."""
     for path in ("/assets/index.html", "/api/runs"):
         first = dashboard.ask("GET", path)
@@ -114,8 +114,8 @@ def test_what_a_browser_has_is_not_sent_again(dashboard: Dashboard):
         assert "content-length" not in again.headers
 
 
-def test_a_long_document_is_packed(dashboard: Dashboard):
-    """A document of some length is sent as gzip to a browser that takes it, and says the same."""
+def test_a_long_document_is_compressed(dashboard: Dashboard):
+    """A long document is sent as gzip to a browser that accepts it, with the same content."""
     for number in range(10):
         dashboard.repo.ok("task", "create", "--name", f"A task with a long name {number}")
     packed = dashboard.ask("GET", "/api/state", None, {"Accept-Encoding": "gzip"})
@@ -124,8 +124,8 @@ def test_a_long_document_is_packed(dashboard: Dashboard):
 
 
 @pytest.mark.full
-def test_an_act_is_a_call(repo: Repo):
-    """What a person does on the page is done as if it were typed, in that person's name; what is refused says why."""
+def test_an_act_is_a_command(repo: Repo):
+    """An act on the page runs as a command in the person's name; a refusal has its reason."""
     repo.ok("task", "create", "--name", "Login")
     with Dashboard(repo) as served:
         served.sign_in()
@@ -142,8 +142,8 @@ def test_an_act_is_a_call(repo: Repo):
     assert task["approval"]["by"] == "ada"
 
 
-def test_the_first_page_needs_little():
-    """What a page shows is loaded when a page asks for it: a server that only listens has none of it."""
+def test_the_server_imports_little_before_a_page():
+    """Modules for pages are imported when a page asks for them."""
     code = "import sys, sow.cli.serve.ui, sow.dashboard.server.server; print(*sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(result.stdout.split())
@@ -187,7 +187,7 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_requests(dashboard: Dashboard, kind: str):
-    """What is no request of ours is refused with a reason, or closed; nobody else notices, and nothing is our fault."""
+    """A bad request is refused with a reason, or closed; others are not affected, and the server logs no error."""
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
         line.sendall(BAD[kind])
         line.shutdown(socket.SHUT_WR)
@@ -215,8 +215,8 @@ BODIES = {
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_bodies(dashboard: Dashboard, kind: str):
-    """A body that is no object, or too large, is refused with a reason that arrives, and the server continues."""
+def test_bad_bodies(dashboard: Dashboard, kind: str):
+    """A body that is no object, or too large, is refused with a reason, and the server continues."""
     body, status = BODIES[kind]
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
         head = {**dashboard.own_headers("POST"), "Content-Length": str(len(body))}
@@ -237,8 +237,8 @@ def _pour(line: socket.socket, body: bytes) -> None:
         return
 
 
-def test_requests_in_one_breath(dashboard: Dashboard):
-    """Several requests that are sent at once are answered one after the other, each on its own merit."""
+def test_pipelined_requests(dashboard: Dashboard):
+    """Several requests that are sent at once are answered one after the other."""
     good = GET.format(host=dashboard.host, more="")
     bad = GET.format(host="evil.example", more="")
     last = GET.format(host=dashboard.host, more="Connection: close\r\n")
@@ -251,7 +251,7 @@ def test_requests_in_one_breath(dashboard: Dashboard):
 
 
 def test_a_body_is_never_a_request(dashboard: Dashboard):
-    """What follows a refused request on its connection is not read as another one."""
+    """Data after a refused request on its connection is not read as another request."""
     inner = GET.format(host=dashboard.host, more="").encode()
     head = f"POST /api/session HTTP/1.1\r\nHost: evil.example\r\nContent-Length: {len(inner)}\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
@@ -261,8 +261,8 @@ def test_a_body_is_never_a_request(dashboard: Dashboard):
     assert output.count(b"HTTP/1.1 ") == 1
 
 
-def test_a_slow_request_is_given_up(dashboard: Dashboard):
-    """One byte now and then does not hold a connection forever, and others are answered meanwhile."""
+def test_a_slow_request_is_closed(dashboard: Dashboard):
+    """A request of single bytes does not hold a connection forever, and others are answered meanwhile."""
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
         try:
@@ -280,8 +280,8 @@ def test_a_slow_request_is_given_up(dashboard: Dashboard):
 
 
 @pytest.mark.full
-def test_many_connections_at_once(dashboard: Dashboard):
-    """More connections than there is room for are closed, and when they are gone there is room again."""
+def test_the_number_of_connections_is_limited(dashboard: Dashboard):
+    """More connections than the limit are closed, and when they end there is room again."""
     lines = []
     for _ in range(230):
         lines.append(socket.create_connection(("127.0.0.1", dashboard.port), timeout=30))
@@ -299,7 +299,7 @@ def test_many_connections_at_once(dashboard: Dashboard):
 
 
 def test_a_port_in_use(repo: Repo):
-    """The next free port is taken, and that is reported."""
+    """The next free port is used, and the output says so."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -309,8 +309,8 @@ def test_a_port_in_use(repo: Repo):
             assert f"port {taken} is in use, so this is port {served.port}" in served.end()
 
 
-def test_the_port_of_last_time(repo: Repo):
-    """Without --port a server that starts again is where it was, so that an open page finds it."""
+def test_the_last_port_is_used_again(repo: Repo):
+    """Without --port a restarted server uses its last port, so that an open page finds it."""
     with Dashboard(repo) as first:
         first.end()
         process = subprocess.Popen([SOW, "ui", "--json"], cwd=repo.root, env=repo.environment, stdout=subprocess.PIPE)
@@ -322,8 +322,8 @@ def test_the_port_of_last_time(repo: Repo):
         assert data["port"] == first.port
 
 
-def test_ports_that_cannot_be_had():
-    """A port that the system keeps for others, and fifty that are all in use, are errors with a hint."""
+def test_unavailable_ports():
+    """A reserved port, and fifty ports in use, are errors with a hint."""
     tried = []
 
     def forbidden(port: int) -> Listener:
@@ -343,8 +343,8 @@ def test_ports_that_cannot_be_had():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_end(repo: Repo, number: int):
-    """Ctrl-C and SIGTERM end it at once, with pages open, and that is no failure."""
+def test_signals_end_the_server(repo: Repo, number: int):
+    """Ctrl-C and SIGTERM end the server at once with exit code 0, also with open pages."""
     with Dashboard(repo) as served:
         served.sign_in()
         feed = served.feed()
@@ -357,7 +357,7 @@ def test_the_end(repo: Repo, number: int):
 
 
 def test_a_server_in_a_thread(repo: Repo):
-    """It serves from a thread of another program, which counts its pages and stops it; then the port is free."""
+    """A program can serve from a thread, count its pages and stop it; then the port is free."""
     home = homes.find(option=str(repo.root), environment={}, cwd="/")
     server = Server(home, repo.environment, person="ada", port=0)
     server.start()
@@ -373,7 +373,7 @@ def test_a_server_in_a_thread(repo: Repo):
         socket.create_connection(("127.0.0.1", server.port), timeout=5)
 
 
-def test_open(repo: Repo, tmp_path: Path):
+def test_open_starts_the_browser(repo: Repo, tmp_path: Path):
     """--open gives the address to the browser that BROWSER names, once the server answers."""
     got = tmp_path / "got"
     browser = tmp_path / "browser"
@@ -388,7 +388,7 @@ def test_open(repo: Repo, tmp_path: Path):
 
 
 def test_open_without_a_browser(repo: Repo):
-    """Where no browser can be opened the address is there all the same, and that is reported."""
+    """If no browser can be opened, the output says so, with the address."""
     with Dashboard(repo, "--open", PATH="/nowhere", DISPLAY="", WAYLAND_DISPLAY="", BROWSER="") as served:
         end = time.monotonic() + 60
         while "no browser could be opened" not in served.complaints():
@@ -398,7 +398,7 @@ def test_open_without_a_browser(repo: Repo):
 
 
 def test_without_a_project(bare_repo: Repo):
-    """A checkout without .sow is told to begin with `sow init`; with it, a page can be shown before any project."""
+    """Without .sow the hint is `sow init`; with it, a page can be shown before any project."""
     result = bare_repo.sow("ui")
     assert result.code == 2
     assert "sow init" in result.err
@@ -409,8 +409,8 @@ def test_without_a_project(bare_repo: Repo):
         assert state.json["project"] is None
 
 
-def test_a_checkout_that_goes_away(repo: Repo):
-    """Where the checkout is removed under a running dashboard, it says so and lives on."""
+def test_a_deleted_checkout(repo: Repo):
+    """If the checkout is deleted, the dashboard says so and continues."""
     with Dashboard(repo) as served:
         served.sign_in()
         os.rename(repo.root, f"{repo.root}-gone")

@@ -17,7 +17,7 @@ PATIENCE = 30
 
 
 class Maker:
-    """Makes numbered documents, each only when it is allowed to."""
+    """Makes numbered documents, each only when the test permits it."""
 
     def __init__(self) -> None:
         self.began = threading.Semaphore(0)
@@ -47,8 +47,8 @@ def bodies(futures: list[Future[Reply]]) -> set[bytes]:
     return {future.result(PATIENCE).body for future in futures}
 
 
-def test_who_waits_shares():
-    """Ten who ask while a document is made get the next one, which is made once."""
+def test_waiting_requests_share_a_document():
+    """Ten requests during the making of a document get the next one, which is made once."""
     flight, make = SingleFlight(), Maker()
     with ThreadPoolExecutor(12) as pool:
         first = waiting(flight, "state", make, 1, pool)
@@ -66,8 +66,8 @@ def test_who_waits_shares():
     assert flight.waiting == {}
 
 
-def test_names_are_not_mixed():
-    """Documents of other names are made for themselves, and still one at a time."""
+def test_other_names_are_made_separately():
+    """Documents of other names are made separately, and one at a time."""
     flight, make = SingleFlight(), Maker()
     make.may.release(10)
     with ThreadPoolExecutor(5) as pool:
@@ -75,8 +75,8 @@ def test_names_are_not_mixed():
         assert len(bodies(asked)) == 5
 
 
-def test_an_error_is_told_to_all():
-    """Who waits for a document that cannot be made is told why, and the next question is asked anew."""
+def test_an_error_reaches_all_waiting_requests():
+    """All waiting requests get the error, and the next request tries again."""
     flight, make = SingleFlight(), Maker()
     make.wrong = SowError("no", "yes")
     with ThreadPoolExecutor(5) as pool:
