@@ -31,7 +31,7 @@ ENOUGH = 4 << 30  # bytes
 
 
 def pytest_configure() -> None:
-    """Let temporary folders be in memory where there is room: hundreds of repositories wait for a disk otherwise."""
+    """Puts temporary folders into memory if there is room: hundreds of repositories are slow on a disk."""
     if "PYTEST_DEBUG_TEMPROOT" in os.environ or not os.access(MEMORY, os.W_OK):
         return
     room = os.statvfs(MEMORY)
@@ -52,7 +52,7 @@ settings.load_profile("sow")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Half as many again as there are processors: many a test waits for a tick, a time-out or a child of its own."""
+    """Returns one and a half workers per processor: many tests wait for a time-out or a child process."""
     return max(len(os.sched_getaffinity(0)) * 3 // 2, 1) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -75,14 +75,14 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let what takes long begin early; all else stays in its order."""
+    """Starts the long tests first; all others stay in their order."""
     if SAMPLE:
         items[:] = sample(items, SAMPLE, SAMPLE_SIZE)
     items.sort(key=lambda item: not str(item.path).endswith(LONG))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What tests measured, in all processes."""
+    """Prints the measured values of all processes."""
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties:
             if name == "measured":
@@ -90,7 +90,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 class Result:
-    """What one call of sow did."""
+    """The result of one call of sow."""
 
     def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
         self.code = done.returncode
@@ -122,7 +122,7 @@ class Repo:
         return result.stdout
 
     def sow(self, *arguments: str | bytes, cwd: Path | None = None, stdin: bytes = b"", **environment: str) -> Result:
-        """Call the command in a process of its own; environment variables are keyword arguments."""
+        """Calls the command in a process of its own; environment variables are keyword arguments."""
         where, variables = str(cwd or self.root), {**self.environment, **environment}
         plain = [word for word in arguments if isinstance(word, str)]
         done = None
@@ -131,7 +131,7 @@ class Repo:
         return Result(done) if done else self.start(*arguments, cwd=where, stdin=stdin, environment=variables)
 
     def start(self, *arguments: str | bytes, cwd: str, stdin: bytes, environment: dict[str, str]) -> Result:
-        """Call the real command, from the start of Python on."""
+        """Starts the real command, including the start of Python."""
         return Result(
             subprocess.run(
                 [SOW, *arguments], cwd=cwd, env=environment, input=stdin, capture_output=True, timeout=PATIENCE
@@ -139,7 +139,7 @@ class Repo:
         )
 
     def ok(self, *arguments: str, **options: Any) -> Result:
-        """Call it, and insist that it worked."""
+        """Calls the command, and checks that it succeeded."""
         result = self.sow(*arguments, **options)
         assert result.code == 0, result
         return result
@@ -159,13 +159,13 @@ class Repo:
         return document
 
     def snapshot(self) -> dict[str, bytes]:
-        """Every file below .sow, to prove that nothing was changed; locks are no state."""
+        """Returns every file below .sow except locks, to prove that nothing changed."""
         files = (path for path in sorted((self.root / ".sow").rglob("*")) if path.is_file() and not path.is_symlink())
         return {str(path.relative_to(self.root)): path.read_bytes() for path in files if "/locks/" not in str(path)}
 
 
 def fresh_environment(home: Path) -> dict[str, str]:
-    """A fresh home, an identity for git, and no mark of any other session."""
+    """Returns variables with a fresh home, an identity for git, and no mark of another session."""
     home.mkdir()
     return {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -184,7 +184,7 @@ def fresh_environment(home: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let all calls of the tests of this process be made by one that is warm."""
+    """Lets one warm process fork all calls of the tests of this process."""
     Repo.warm = ForkServer(SOW, fresh_environment(tmp_path_factory.mktemp("warm") / "home"))
     yield
     Repo.warm.close()
@@ -193,13 +193,13 @@ def _warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """The surroundings of one test."""
+    """The environment of one test."""
     return fresh_environment(tmp_path / "home")
 
 
 @pytest.fixture(scope="session")
 def _bare_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One repository on main with one commit, made once and copied for each test that asks for one."""
+    """One repository on main with one commit, copied for each test that asks for one."""
     folder = tmp_path_factory.mktemp("bare")
     root = folder / "repo"
     root.mkdir()
@@ -218,7 +218,7 @@ def _bare_files(_bare_template: Path) -> FolderTemplate:
 
 @pytest.fixture
 def bare_repo(tmp_path: Path, environment: dict[str, str], _bare_files: FolderTemplate) -> Repo:
-    """A repository on main with one commit, and nothing of ours."""
+    """A repository on main with one commit and without sow."""
     return Repo(_bare_files.write(tmp_path / "repo"), environment)
 
 
@@ -261,7 +261,7 @@ def task_repo(tmp_path: Path, environment: dict[str, str], _task_files: FolderTe
 
 @pytest.fixture
 def worktree_repo(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A repository with a few committed files and the worktrees of a run; our own git sees only the test's home."""
+    """A repository with a few committed files and the worktrees of a run; git sees only the test's home."""
     from support.worktree_repo import prepare_repo
 
     for name, value in repo.environment.items():

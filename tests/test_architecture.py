@@ -80,7 +80,7 @@ def package_of(path: Path) -> str:
 
 
 def name_of(path: Path) -> str:
-    """The dotted name of a module below `sow`, empty for the package itself."""
+    """Returns the dotted name of a module below `sow`, empty for the package itself."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -89,14 +89,14 @@ BY_NAME = {name_of(path): path for path in MODULES}
 
 
 def part_of(name: str) -> str:
-    """The part that a module belongs to: the longest name in the order that it begins with."""
+    """Returns the part of a module: the longest matching name in the order."""
     while name and name not in RANK:
         name = name.rpartition(".")[0]
     return name
 
 
 def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Every import of a file: the module's full name, and whether only the type checker sees it."""
+    """Returns every import of a file: the module's full name, and whether only the type checker sees it."""
     checking = {
         id(node)
         for branch in tree(path).body
@@ -117,7 +117,7 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
 
 
 def targets(path: Path) -> Iterator[str]:
-    """The modules that a command table names as text, such as "runs.recheck:verify"."""
+    """Returns the modules that a command table names as text, such as "runs.recheck:verify"."""
     if package_of(path) != "cli":
         return
     for node in ast.walk(tree(path)):
@@ -128,7 +128,7 @@ def targets(path: Path) -> Iterator[str]:
 
 
 def used_modules(path: Path, *, types: bool) -> set[str]:
-    """The modules of sow that a file uses, as names below `sow`; with `types` also those for the type checker only."""
+    """Returns the modules of sow that a file uses, as names below `sow`; with `types` also those for type checks."""
     names = {name for name, checking in imports(path) if name.startswith("sow.") and (types or not checking)}
     result = {name.removeprefix("sow.") for name in names if not name.startswith("sow.store.validators")}
     return result.union(targets(path)) - {name_of(path)}
@@ -141,7 +141,7 @@ def functions(path: Path) -> Iterator[tuple[str, Function]]:
 
 
 def test_every_module_belongs_to_a_part():
-    """A new module or sub-package says where it is in the order, and nothing is there that does not exist."""
+    """A new module or sub-package has its place in the order, and every name in the order exists."""
     parts = {part_of(name) for name in BY_NAME if name}
     assert "" not in parts
     packages = {name for name in ORDER if (PACKAGE / name.replace(".", "/")).is_dir()}
@@ -228,7 +228,7 @@ def test_imports_name_no_module_in_a_text():
 
 @all_of("path", [module for module in MODULES if package_of(module) == "domain"])
 def test_the_rules_are_pure(path: Path):
-    """The rules import nothing but rules and types, and name no door to the outside."""
+    """The rules import only rules and types, and use no function that reaches the outside."""
     outside = {name for name, _ in imports(path) if not name.startswith("sow.")}
     assert outside <= PURE_IMPORTS
     names = {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
@@ -237,7 +237,7 @@ def test_the_rules_are_pure(path: Path):
 
 @every_module
 def test_nothing_runs_at_import(path: Path):
-    """A module consists of imports, definitions and tables: no loop, no call whose value is dropped."""
+    """A module consists of imports, definitions and tables: no loop, and no call without a use of its value."""
     allowed = (
         ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If,
     )  # fmt: skip
@@ -252,15 +252,15 @@ def test_nothing_runs_at_import(path: Path):
             assert node.test.id == "TYPE_CHECKING"
 
 
-def test_every_module_says_what_it_is():
-    """The first line of every module is one sentence that says what the module does."""
+def test_every_module_has_a_docstring():
+    """The first line of every module is one sentence about what the module does."""
     first_lines = {name_of(path): (ast.get_docstring(tree(path)) or "").split("\n")[0] for path in MODULES}
     vague = ("What ", "Who ", "Where ", "How ", "Let ")
     assert [name for name, line in first_lines.items() if not line.endswith((".", ":")) or line.startswith(vague)] == []
 
 
 def test_docstrings_have_one_form():
-    """The docstring of a function says "Returns the task", as most do, and never "Return the task"."""
+    """The docstring of a function says "Returns the task", and never "Return the task"."""
     docstrings = ((name, ast.get_docstring(node)) for path in MODULES for name, node in functions(path))
     first_words = {name: docstring.split()[0] for name, docstring in docstrings if docstring}
     existing = set(first_words.values())
@@ -269,13 +269,13 @@ def test_docstrings_have_one_form():
 
 
 @every_module
-def test_variables_say_what_they_hold(path: Path):
+def test_variables_have_specific_names(path: Path):
     """No variable has a name that fits everything: a task is `task`, and a list of paths is `paths`."""
     names = {node.id: node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
     assert [name for name in ("each", "found", "said", "told") if name in names] == []
 
 
-def test_every_function_says_what_it_returns():
+def test_every_function_has_a_return_type():
     """Every function has the type of what it returns."""
     assert [name for path in MODULES for name, node in functions(path) if node.returns is None] == []
 
@@ -287,7 +287,7 @@ def comments(path: Path) -> dict[int, str]:
 
 @every_module
 def test_a_broad_except_gives_its_reason(path: Path):
-    """Who catches everything says why on that line, and nobody catches without naming what."""
+    """A broad `except` has a reason on its line, and none is bare."""
     reasons = comments(path)
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.ExceptHandler):
@@ -304,7 +304,7 @@ def test_broad_excepts_are_rare():
     assert broad / lines < 0.5 / 1000
 
 
-def test_each_door_has_one_keeper():
+def test_outside_calls_are_in_one_place():
     """Programs are started, files locked and trees copied in one place each."""
     owners = {
         "subprocess": {

@@ -12,7 +12,7 @@ PLACES = [(table, at) for table, rows in TABLES.items() for at in range(rows)]
 
 
 def report(slow: tuple[str, int] | None = None) -> Report:
-    """Everything exactly at its limit, but for one row that is a little over it."""
+    """Returns measurements exactly at their limits, except one that is a little over it."""
     tables = {
         table: [Row(f"{table} {at}", 6.1 if (table, at) == slow else 6.0, 2, 3) for at in range(rows)]
         for table, rows in TABLES.items()
@@ -21,19 +21,19 @@ def report(slow: tuple[str, int] | None = None) -> Report:
 
 
 def marked(capsys: pytest.CaptureFixture[str], shown: Report) -> list[str]:
-    """The lines of a report that say that something is over its limit."""
+    """Returns the lines of a report that mark a value over its limit."""
     shown.show()
     return [line for line in capsys.readouterr().out.splitlines() if line.endswith("  over")]
 
 
-def test_what_is_at_its_limit_is_not_over_it(capsys: pytest.CaptureFixture[str]):
-    """A report in which all is within its limits has no mark, and is no failure."""
+def test_a_value_at_its_limit_is_not_marked(capsys: pytest.CaptureFixture[str]):
+    """A report with all values within the limits has no mark, and is no failure."""
     assert marked(capsys, report()) == []
     assert not report().over
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place[0]} {place[1]}")
-def test_one_row_over_its_limit_is_marked_and_fails(capsys: pytest.CaptureFixture[str], place: tuple[str, int]):
-    """A single row over its limit, in any table, marks its own line and no other, and fails the whole."""
+def test_one_value_over_its_limit_fails(capsys: pytest.CaptureFixture[str], place: tuple[str, int]):
+    """A single value over its limit, in any table, marks its own line and no other, and fails the whole."""
     assert len(marked(capsys, report(place))) == 1
     assert report(place).over

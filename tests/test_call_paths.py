@@ -1,4 +1,4 @@
-"""How many modules one act goes through, which is how many files a reader opens."""
+"""The number of modules on a path, which is the number of files that a reader opens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_OF_SPAWN, MOST_OF_RUN = 74, 185  # today's counts: who needs more raises th
 
 
 def entered(repo: Repo, *arguments: str) -> list[str]:
-    """The modules that a call of sow enters; the call has to succeed."""
+    """Returns the modules that a call of sow enters; the call must succeed."""
     path = repo.root.parent / "entered.json"
     command = [sys.executable, "-c", FOLLOW, str(path), *arguments]
     environment = {**repo.environment, "SOW_SANDBOX": "off"}  # a sandbox goes through modules of its own
@@ -70,7 +70,7 @@ def path_of(start: str) -> list[str]:
     return [f"sow.{path.replace('/', '.')}" for path in paths]
 
 
-def test_a_reader_follows_a_task_or_an_agent_through_few_files():
+def test_both_documented_paths_have_few_files():
     """Both paths in ARCHITECTURE.md have at most 25 files, and every file exists."""
     for start in ("A task", "An agent of a workflow"):
         path = path_of(start)

@@ -21,12 +21,12 @@ WINDOWS = {"APPDATA": "C:\\Users\\ada\\AppData\\Roaming", "USERPROFILE": "C:\\Us
 
 
 def given(text: str, **environment: str) -> Config:
-    """The settings that a file with this text leads to."""
+    """Returns the settings of a file with this text."""
     return Config("/home/ada/.config/sow/config.yaml", config.parse(text, "config.yaml"), environment)
 
 
 def executor(name: str, **lines: str) -> str:
-    """A file with one executor."""
+    """Returns a file with one executor."""
     body = "".join(f"      {key}: {value}\n" for key, value in lines.items())
     return f"agents:\n  executors:\n    {name}:\n{body}"
 
@@ -46,29 +46,29 @@ def executor(name: str, **lines: str) -> str:
         ({**WINDOWS, "HOME": "/c/ada", "XDG_CONFIG_HOME": "/x"}, "win32", f"{WINDOWS['APPDATA']}\\sow\\config.yaml"),
     ],
 )
-def test_the_place_follows_from_environment_and_platform(environment: dict[str, str], platform: str, path: str):
-    """The file's place is a function of the environment and the platform, and of nothing else."""
+def test_the_path_follows_from_environment_and_platform(environment: dict[str, str], platform: str, path: str):
+    """The file's path depends on the environment and the platform only."""
     assert config.path(environment, platform) == path
 
 
 @pytest.mark.parametrize(
     ("environment", "platform"), [({}, "linux"), ({"HOME": ""}, "linux"), ({"HOME": "here"}, "linux"), ({}, "win32")]
 )
-def test_no_place_is_an_error(environment: dict[str, str], platform: str):
-    """Without a home the error names the variable to set, and no path is made up."""
+def test_without_a_home_there_is_an_error(environment: dict[str, str], platform: str):
+    """The error names the variable to set."""
     with pytest.raises(SowError, match=r"is not set|neither XDG_CONFIG_HOME nor HOME") as excinfo:
         config.path(environment, platform)
     assert excinfo.value.hint.startswith("set ")
 
 
-def test_a_cache_folder_obeys_the_same_rules():
+def test_a_cache_folder_follows_the_same_rules():
     """Other folders of the user are found in the same way."""
     assert user_folder({"HOME": "/home/ada"}, "XDG_CACHE_HOME", ".cache") == "/home/ada/.cache"
     assert user_folder({"HOME": "/", "XDG_CACHE_HOME": ""}, "XDG_CACHE_HOME", ".cache") == "/.cache"
 
 
-def test_without_a_file_everything_is_default(tmp_path: Path):
-    """No file is needed: every role is played by Claude Code, which asks before it acts."""
+def test_without_a_file_defaults_apply(tmp_path: Path):
+    """Every role is played by Claude Code, which asks before it acts."""
     data = config.load({"HOME": str(tmp_path)})
     assert not data.exists
     assert {data.binding(role) for role in ROLES} == {("claude-code", DEFAULT)}
@@ -79,14 +79,14 @@ def test_without_a_file_everything_is_default(tmp_path: Path):
 
 
 def test_every_type_is_an_executor_of_its_own_name():
-    """Each built-in type can be bound without being defined, but for `command`, which has no program of its own."""
+    """Each built-in type can be bound without a definition, except `command`, which has no program."""
     result = given("")
     assert {executor.type for executor in result.executors.values()} == set(ADAPTERS) - {"command"}
     assert all(name == executor.type or name == "claude-code" for name, executor in result.executors.items())
 
 
 def test_environment_over_file_over_default():
-    """SOW_AGENTS_<ROLE> wins over the file, the file over the default, and each answer says where it comes from."""
+    """SOW_AGENTS_<ROLE> beats the file, the file beats the default, and each value has its origin."""
     result = given(
         "agents:\n  bindings:\n    implementer: codex\n    reviewer: gemini\n", SOW_AGENTS_IMPLEMENTER="cursor"
     )
@@ -96,7 +96,7 @@ def test_environment_over_file_over_default():
 
 
 def test_one_setting_binds_every_role():
-    """`agents.default` plays each role without a binding, and Claude Code is not needed any more (A18)."""
+    """`agents.default` plays each role without a binding, and Claude Code is not needed (A18)."""
     result = given("agents: {default: cursor, bindings: {reviewer: gemini}}\n", SOW_AGENTS_PLANNER="codex")
     assert result.binding("quality-control") == ("cursor", f"{FROM_FILE}: agents.default")
     assert result.binding("reviewer") == ("gemini", FROM_FILE)
@@ -150,8 +150,8 @@ def test_a_missing_program_names_the_role_that_needs_it(text: str, role: str, re
         ),
     ],
 )
-def test_a_wrong_program_in_the_settings_is_corrected_there(lines: dict[str, str], says: tuple[str, str]):
-    """A program that the user named is corrected in the settings: nobody can install it (A24)."""
+def test_a_wrong_program_in_the_settings_has_a_hint(lines: dict[str, str], says: tuple[str, str]):
+    """The hint corrects the settings, since a program with a wrong name cannot be installed (A24)."""
     result = given(executor("mine", **lines))
     with pytest.raises(SowError) as excinfo:
         result.require_program(result.executor("mine"), "planner", {"PATH": ""})
@@ -161,7 +161,7 @@ def test_a_wrong_program_in_the_settings_is_corrected_there(lines: dict[str, str
 
 
 def test_a_missing_fallback_is_left_out_and_named(tmp_path: Path):
-    """Only installed fallbacks take part; the first executor stays, so that its absence is an error (A18)."""
+    """Only installed fallbacks count; the first executor stays, so that its absence is an error (A18)."""
     (tmp_path / "gemini").write_text("#!/bin/sh\n")
     (tmp_path / "gemini").chmod(0o755)
     result = given("agents: {fallbacks: {planner: [codex, gemini]}}\n")
@@ -178,14 +178,14 @@ def test_a_missing_fallback_is_left_out_and_named(tmp_path: Path):
         ("qa2", "SOW_AGENTS_QA2"),
     ],
 )
-def test_a_variable_reaches_every_role(role: str, variable: str):
+def test_a_variable_exists_for_every_role(role: str, variable: str):
     """A role with a dash or an underscore in its name has a variable too."""
     result = given(f"agents:\n  bindings:\n    {role}: codex\n", **{variable: "gemini"})
     assert result.binding(role) == ("gemini", f"from environment: {variable}")
     assert result.roles([]) == [role]
 
 
-def test_an_empty_variable_says_nothing():
+def test_an_empty_variable_does_not_count():
     """An empty SOW_AGENTS_<ROLE> is no override, and neither is a variable without a role."""
     result = given("", SOW_AGENTS_PLANNER="", SOW_AGENTS_="cursor")
     assert result.binding("planner") == ("claude-code", DEFAULT)
@@ -203,8 +203,8 @@ def test_an_empty_variable_says_nothing():
         "agents:\n  executors:\n    # claude-code:\n    #   type: claude\n",
     ],
 )
-def test_an_empty_section_is_no_setting(text: str):
-    """A section whose entries are all commented out is the same as no section."""
+def test_an_empty_section_does_not_count(text: str):
+    """A section with only comments is the same as no section."""
     result = given(text)
     assert result.binding("implementer") == ("claude-code", DEFAULT)
     assert result.limits["turn_timeout"] == ("60m", DEFAULT)
@@ -220,7 +220,7 @@ def test_an_executor_with_empty_settings_has_the_defaults():
 
 
 def test_several_executors_of_one_type():
-    """Executors are named configurations: two of one type have their own settings and arguments."""
+    """Two executors of one type have their own settings and arguments."""
     text = """
 agents:
   executors:
@@ -242,7 +242,7 @@ agents:
 
 
 def test_limits_merge_over_the_defaults():
-    """A limit that is given replaces its default alone."""
+    """A given limit replaces only its own default."""
     result = given("limits:\n  turn_timeout: 2h\n  transcript_mb: 1\n")
     assert result.limits["turn_timeout"] == ("2h", FROM_FILE)
     assert result.limits["transcript_mb"] == (1, FROM_FILE)
@@ -259,15 +259,15 @@ def test_durations(text: str, seconds: float):
 
 
 @all_of("text", ["", "5", "m", "1.5h", "-1s", "1 h", "1hm", "٣s", "soon"])
-def test_bad_durations(text: str):
-    """Anything else is refused with an example."""
+def test_bad_durations_are_refused(text: str):
+    """The error has an example."""
     with pytest.raises(SowError, match="is not a duration") as excinfo:
         config.seconds(text)
     assert "45m" in excinfo.value.hint
 
 
-def test_trust_is_by_the_real_place(tmp_path: Path):
-    """A repository is trusted by where it really is, not by how it was spelled."""
+def test_trust_follows_the_real_path(tmp_path: Path):
+    """A repository is trusted by its real path, in any spelling."""
     (tmp_path / "repo").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "repo")
     result = given(f"trust:\n  - {tmp_path}/link\n")
@@ -319,7 +319,7 @@ MISFITS = {
 
 @all_of("case", MISFITS)
 def test_settings_must_fit_their_type(case: str):
-    """What a schema cannot tell is refused when the executor is used, with the file and the field."""
+    """What a schema cannot check is refused when the executor is used, with the file and the field."""
     text, texts = MISFITS[case]
     result = given(text)
     name = next(name for name, executor in result.executors.items() if executor.origin == FROM_FILE)
@@ -330,7 +330,7 @@ def test_settings_must_fit_their_type(case: str):
     assert "sow config edit" in excinfo.value.hint
 
 
-def test_an_executor_that_nobody_uses_hurts_nobody():
+def test_an_unused_executor_with_an_error_affects_no_other():
     """A misfit is an error of the executor that has it, not of the others."""
     result = given(executor("broken", type="command"))
     assert result.executor("claude-code").type == "claude"
@@ -358,12 +358,12 @@ def test_a_model_is_accepted_where_the_capability_says_so(kind: str):
     ],
 )
 def test_the_program_of_an_executor(kind: str, settings: dict[str, object], named: str):
-    """The program is the configured one, with the home for ~, else the one that the type brings."""
+    """The program is the configured one, with the home for ~, or else that of the type."""
     assert program(kind, settings) == named
 
 
-def test_an_unknown_executor_reads_as_it_should():
-    """The error names the executor; the hint says who named it, what was meant perhaps, and what there is."""
+def test_an_unknown_executor_has_a_hint():
+    """The error names the executor; the hint has its origin, the nearest name, and the existing ones."""
     result = given("agents:\n  bindings:\n    implementer: cusor\n")
     with pytest.raises(SowError) as excinfo:
         result.executor("cusor")
@@ -388,8 +388,8 @@ def test_an_unknown_executor_reads_as_it_should():
         ("agents: {default: zzzzzz}\n", {}, "agents.default names it"),
     ],
 )
-def test_who_named_an_unknown_executor(text: str, environment: dict[str, str], first: str):
-    """Whatever names an unknown executor is told, whether variable, binding or fallback."""
+def test_the_origin_of_an_unknown_executor_is_named(text: str, environment: dict[str, str], first: str):
+    """The hint has the variable, the binding or the fallback."""
     with pytest.raises(SowError) as excinfo:
         given(text, **environment).executor("zzzzzz")
     assert excinfo.value.hint.split("\n")[0] == first
@@ -407,14 +407,14 @@ def test_who_named_an_unknown_executor(text: str, environment: dict[str, str], f
         "agents:\n  bindings:\n    planner: |\n      # codex\n    planner: codex\n",
     ],
 )
-def test_a_repeated_key_is_refused_however_it_is_laid_out(text: str):
-    """Of two equal keys neither wins in silence, whatever brackets, comments or line ends surround them."""
+def test_a_repeated_key_is_refused_in_any_layout(text: str):
+    """Two equal keys are an error, with any brackets, comments or line ends around them."""
     with pytest.raises(InvalidFile, match="is here a second time"):
         config.parse(text, "config.yaml")
 
 
 def test_a_linked_file_is_read(tmp_path: Path):
-    """People keep their settings in a repository and link to them: a link to a file is the file."""
+    """A link to a settings file in a repository counts as the file."""
     (tmp_path / "dotfiles").mkdir()
     (tmp_path / "dotfiles/sow.yaml").write_text("agents:\n  bindings:\n    planner: codex\n")
     (tmp_path / ".config/sow").mkdir(parents=True)
@@ -424,14 +424,14 @@ def test_a_linked_file_is_read(tmp_path: Path):
 
 
 @pytest.mark.parametrize("text", ["agents: [", "agents: 5\n", "a: &a 1\n", "agents:\n\tbindings:\n", "agnts: {}\n"])
-def test_no_hint_speaks_of_git(text: str):
-    """The user's settings are not in git, so the hint leads to `sow config edit` and never to a restore."""
+def test_no_hint_mentions_git(text: str):
+    """The user's settings are not in git, so the hint is `sow config edit` and never a restore."""
     with pytest.raises(InvalidFile) as excinfo:
         config.parse(text, "config.yaml")
     assert excinfo.value.hint == config.FIX_HINT
 
 
-def test_the_check_adds_nothing():
-    """Reading a file fills in no value that the user did not give, so that every origin is true."""
+def test_validation_adds_no_value():
+    """Reading a file adds no default values, so that every origin is right."""
     text = "agents:\n  executors:\n    mine:\n      type: claude\n"
     assert config.parse(text, "config.yaml") == {"agents": {"executors": {"mine": {"type": "claude"}}}}

@@ -19,8 +19,8 @@ def section(title: str) -> str:
     return PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_the_layer_is_installed_as_the_page_types_it(bare_repo: Repo) -> None:
-    """The block of the page, typed in a new repository, leaves the layer."""
+def test_the_commands_of_the_page_install_the_layer(bare_repo: Repo) -> None:
+    """The block of the page, run in a new repository, leaves the layer."""
     (block,) = re.findall(r"```sh\n(.*?)```", section("Install the layer"), re.DOTALL)
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block], cwd=bare_repo.root, env=bare_repo.environment, capture_output=True
@@ -29,8 +29,8 @@ def test_the_layer_is_installed_as_the_page_types_it(bare_repo: Repo) -> None:
     assert (bare_repo.root / ".claude/commands/project/new.md").is_file()
 
 
-def test_the_orchestrators_prompt_is_printed_as_the_page_types_it(bare_repo: Repo) -> None:
-    """A goal is printed on main; once its commands were run, the project is gone on with."""
+def test_the_commands_of_the_page_print_the_prompt(bare_repo: Repo) -> None:
+    """A goal is printed on main; after its commands the project is continued."""
     blocks = re.findall(r"```sh\n(.*?)```", section("Open the orchestrator"), re.DOTALL)
     go_on, begin = blocks[1].splitlines()
     assert "git switch -c feat/login" in bare_repo.ok(*shlex.split(begin)[1:]).out
@@ -39,8 +39,8 @@ def test_the_orchestrators_prompt_is_printed_as_the_page_types_it(bare_repo: Rep
     bare_repo.ok(*go_on.split()[1:])
 
 
-def test_the_table_of_places_is_what_is_installed() -> None:
-    """Each CLI has its row, and each place in it is one to which its layer writes."""
+def test_the_table_of_places_is_complete() -> None:
+    """Each CLI has its row with the places to which its layer writes."""
     rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \|$", section("Install the layer"), re.M)
     assert [name for name, _, _ in rows] == list(layer.LAYERS)
     for name, *cells in rows:
@@ -52,13 +52,13 @@ def test_the_table_of_places_is_what_is_installed() -> None:
 
 
 def test_the_table_of_commands_is_complete() -> None:
-    """Every packaged command is in the table, and no other."""
+    """The table has every packaged command, and no other."""
     named = re.findall(
         r"`/([\w:-]+)[ `]", section("Install the layer").partition("| command |")[2].partition("\n\n")[0]
     )
     assert sorted(named) == sorted(command.name.replace("/", ":") for command in layer.commands())
 
 
-def test_the_verbs_of_the_tools_are_named() -> None:
-    """The page names every verb that is offered as a tool."""
+def test_the_commands_of_the_tools_are_named() -> None:
+    """The page names every command that is offered as a tool."""
     assert all(f"`{verb}`" in section("Tools over MCP") for verb in VERBS)

@@ -39,8 +39,8 @@ def test_every_row_names_a_test() -> None:
     assert [row for row in rows if "::test_" not in row] == []
 
 
-def test_no_status_transition_or_value_is_forgotten() -> None:
-    """Every status, every transition, every note status, author and category of the rules has its row."""
+def test_every_status_and_transition_is_listed() -> None:
+    """Every status, transition, note status, author and category of the rules has its row."""
     text = "\n".join(ROWS)
     for status in WORKFLOW_AGENT.statuses:
         assert f"status `{status}`" in text, status
@@ -57,7 +57,7 @@ def test_no_status_transition_or_value_is_forgotten() -> None:
 
 
 @all_of("field", FIELDS)
-def test_no_field_is_forgotten(field: str) -> None:
+def test_every_field_is_listed(field: str) -> None:
     """Every field of shared_status.json and of session_current.json has its row."""
     assert any(row.startswith(f"| field `{field}` |") for row in ROWS)
 
@@ -70,7 +70,7 @@ def lines() -> list[str]:
 
 @all_of("line", lines())
 def test_every_command_on_the_page_exists(line: str) -> None:
-    """Each `sow …` is a call that the real parser takes, or a command's bare name."""
+    """Each `sow …` parses, or is the bare name of a command."""
     text = [{"STATUS": "blocked"}.get(word, word) for word in shlex.split(line)[1:]]
     command, rest = find(text)
     if rest:

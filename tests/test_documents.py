@@ -24,7 +24,7 @@ INVENTED = {'sow task rename 010 "New name"'}  # what CONTRIBUTING.md adds as an
 
 
 def check(text: str) -> int:
-    """Fenced calls parse as a whole; a call in running text parses, or names what there is."""
+    """Checks that fenced calls parse as a whole, and that a call in running text parses or names a command."""
     fenced, inline = calls(text)
     for line in fenced:
         if line not in INVENTED:
@@ -36,15 +36,15 @@ def check(text: str) -> int:
 
 
 @all_of("path", PAGES)
-def test_every_call_in_a_document_is_one_that_exists(path: Path) -> None:
+def test_every_call_in_a_document_parses(path: Path) -> None:
     """No page tells its reader to type what the program does not know."""
     check(path.read_text())
 
 
 @all_of("name", sorted(layer.LAYERS))
 @all_of("user", [False, True])
-def test_every_call_in_an_installed_file_is_one_that_exists(name: str, user: bool) -> None:
-    """The same holds for every file that `sow install` writes, whatever the CLI."""
+def test_every_call_in_an_installed_file_parses(name: str, user: bool) -> None:
+    """The same holds for every file that `sow install` writes, for any CLI."""
     pieces = layer.layer(name, user=user).pieces
     assert sum(check(piece.text) for piece in pieces) >= 5
 
@@ -53,8 +53,8 @@ def test_every_call_in_an_installed_file_is_one_that_exists(name: str, user: boo
     "line",
     ["sow nonsense", "sow task explode", "sow run --no-such-flag", "sow workflow new|fly", "sow task set colour"],
 )
-def test_a_wrong_call_would_be_noticed(line: str) -> None:
-    """A call that the program does not have fails in running text, and in a fence."""
+def test_a_wrong_call_is_found(line: str) -> None:
+    """An unknown call fails in running text and in a fence."""
     for text in (f"Type `{line}` now.", f"```sh\n{line}\n```", f"1. Do\n\n   ```\n   $ {line}\n   ```"):
         with pytest.raises(SowError):
             check(text)
@@ -71,7 +71,7 @@ INVENTED_PATHS = {
 
 
 def resolve(name: str) -> object:
-    """The module, class, function or attribute that a dotted name below `sow` means."""
+    """Returns the module, class, function or attribute of a dotted name below `sow`."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         try:
@@ -88,16 +88,16 @@ def resolve(name: str) -> object:
     "path",
     [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs/decisions").glob("*.md"))],
 )
-def test_every_name_of_our_code_in_a_document_exists(path: Path) -> None:
-    """A page about the code names modules, classes and files as they are today."""
+def test_every_code_name_in_a_document_exists(path: Path) -> None:
+    """A page about the code names existing modules, classes and files."""
     text = path.read_text()
     for name in DOTTED.findall(text):
         resolve(name)
     assert [name for name in PATHS.findall(text) if not (ROOT / name).exists() and name not in INVENTED_PATHS] == []
 
 
-def test_a_wrong_name_would_be_noticed() -> None:
-    """A module that moved and a function that was renamed are noticed."""
+def test_a_wrong_name_is_found() -> None:
+    """A moved module and a renamed function are found."""
     for name in ("store.desk", "domain.task.gone"):
         with pytest.raises(AttributeError):
             resolve(name)

@@ -51,7 +51,7 @@ def told(done: subprocess.CompletedProcess[bytes] | None) -> tuple[int, bytes, b
 
 
 @pytest.mark.parametrize("words", CALLS.values(), ids=CALLS)
-def test_it_is_like_a_fresh_start(task_repo: Repo, words: tuple[str, ...]) -> None:
+def test_a_call_equals_a_fresh_start(task_repo: Repo, words: tuple[str, ...]) -> None:
     """Exit code and both streams are those of the real command, to the byte."""
     assert Repo.warm
     where, variables = str(task_repo.root), {**task_repo.environment, "USER": "grace"}
@@ -65,8 +65,8 @@ def test_it_is_like_a_fresh_start(task_repo: Repo, words: tuple[str, ...]) -> No
     assert told(warm) == told(fresh)
 
 
-def test_a_call_knows_nothing_of_the_one_before(task_repo: Repo) -> None:
-    """Each call is a process of its own, with the variables and the folder that it is given."""
+def test_calls_are_independent(task_repo: Repo) -> None:
+    """Each call is a process of its own, with the given variables and folder."""
     usual = task_repo.ok("config", "show").out
     assert task_repo.ok("config", "show", SOW_AGENTS_IMPLEMENTER="simulated").out != usual
     assert task_repo.sow("status", cwd=Path("/")).code == 2
@@ -74,19 +74,19 @@ def test_a_call_knows_nothing_of_the_one_before(task_repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("name", ["PYTHONUTF8", "LANG", "LC_ALL", "SOW_TEST_KILL_AT"])
-def test_what_is_read_at_the_start_is_left_to_a_real_one(task_repo: Repo, name: str) -> None:
-    """Where a variable changes how Python or our modules start, the warm process does not answer."""
+def test_variables_of_the_start_need_a_real_start(task_repo: Repo, name: str) -> None:
+    """If a variable changes how Python or sow's modules start, the warm process does not answer."""
     assert Repo.warm
     variables = {**task_repo.environment, name: "1"}
     assert Repo.warm.call([], cwd=str(task_repo.root), environment=variables, stdin=b"", timeout=300) is None
 
 
-def test_a_signal_is_told(task_repo: Repo) -> None:
+def test_a_signal_is_reported(task_repo: Repo) -> None:
     """A call that is killed at its first step ends by that signal, as the shell would see it."""
     assert task_repo.sow("task", "create", "--name", "x", SOW_TEST_KILL_AT="1").code == -signal.SIGKILL
 
 
-def test_it_does_not_wait_for_ever(tmp_path: Path, task_repo: Repo) -> None:
+def test_a_call_has_a_time_limit(tmp_path: Path, task_repo: Repo) -> None:
     """A call that takes too long is killed, and the next one is answered."""
     warm = ForkServer(SOW, fresh_environment(tmp_path / "other"))
     lock = os.open(task_repo.root / ".git/sow/lock", os.O_RDONLY)
@@ -108,8 +108,8 @@ def test_it_does_not_wait_for_ever(tmp_path: Path, task_repo: Repo) -> None:
 
 
 @pytest.mark.full
-def test_every_module_can_be_the_first_one(environment: dict[str, str]) -> None:
-    """No module needs another one to be loaded before it: any command may be the first thing that Python sees of us."""
+def test_every_module_can_be_loaded_first(environment: dict[str, str]) -> None:
+    """No module needs another one to be loaded before it: any command may be the first."""
     tests = str(TESTS)
     listed = subprocess.run(
         [sys.executable, "-c", MODULES, tests], env=environment, capture_output=True, text=True, check=True

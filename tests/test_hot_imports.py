@@ -82,7 +82,7 @@ hot = pytest.mark.parametrize("words", HOT, ids=" ".join)
 
 
 def loaded(repo: Repo, code: str, *arguments: str) -> set[str]:
-    """The modules in a Python that has run this code."""
+    """Returns the modules in a Python that has run this code."""
     result = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=repo.root,
@@ -96,7 +96,7 @@ def loaded(repo: Repo, code: str, *arguments: str) -> set[str]:
 
 
 def own_modules(names: Iterable[str]) -> set[str]:
-    """The modules of sow among these, as names below `sow`, without packages and generated validators."""
+    """Returns the modules of sow among these, as names below `sow`, without packages and generated validators."""
     package = Path(sow.__file__).parent
     ours = {name.removeprefix("sow.") for name in names if name.startswith("sow.")}
     files = {name for name in ours if (package / name.replace(".", "/")).with_suffix(".py").is_file()}
@@ -110,15 +110,15 @@ def test_no_heavy_module_is_loaded(task_repo: Repo, words: tuple[str, ...]):
 
 
 @hot
-def test_a_secret_loads_no_heavy_module(task_repo: Repo, words: tuple[str, ...]):
-    """A worker that has a key in its environment, as all have, pays for striking it out with no heavy module."""
+def test_masking_a_secret_loads_no_heavy_module(task_repo: Repo, words: tuple[str, ...]):
+    """A worker with a key in its environment, as all have, loads no heavy module."""
     task_repo.environment["EXAMPLE_API_KEY"] = "sk-dummy-0123456789/abc+de="
     assert loaded(task_repo, RUN, *words) & HEAVY - loaded(task_repo, BARE) == set()
 
 
 @hot
 def test_few_modules_are_loaded(task_repo: Repo, words: tuple[str, ...]):
-    """Every hot verb keeps to its count of modules beyond bare Python."""
+    """Every hot verb stays within its number of modules beyond bare Python."""
     more = loaded(task_repo, RUN, *words) - loaded(task_repo, BARE)
     assert HOT[words] - 8 <= len(more) <= HOT[words], sorted(more)
 
@@ -136,7 +136,7 @@ def test_showing_a_plan_loads_no_heavy_module(task_repo: Repo):
 
 
 def test_only_hot_modules_follow_the_start_up_rules():
-    """The list names modules that exist, and other modules hide no import from Python."""
+    """The list names existing modules, and other modules hide no import from Python."""
     package = Path(sow.__file__).parent
     names = {str(path.relative_to(package).with_suffix("")).replace("/", "."): path for path in package.rglob("*.py")}
     assert set(HOT_MODULES) <= names.keys()
@@ -162,21 +162,21 @@ def test_only_its_own_command_group_is_loaded(task_repo: Repo, words: tuple[str,
 
 
 @hot
-def test_nobody_looks_for_garbage(task_repo: Repo, words: tuple[str, ...]):
-    """A hot verb is over before Python has looked for garbage even once."""
+def test_no_garbage_is_collected(task_repo: Repo, words: tuple[str, ...]):
+    """A hot verb ends before Python's first garbage collection."""
     code = f"import gc, sys; from sow.cli.main import main; before = {COLLECTED}; main(sys.argv[1:]); "
     assert loaded(task_repo, f"{code} sys.stderr.write(str({COLLECTED} - before))", *words) == {"0"}
 
 
-def test_the_second_note_is_as_light_as_the_first(task_repo: Repo):
-    """A file of notes that we wrote ourselves is read back without the json module."""
+def test_a_second_note_loads_no_heavy_module(task_repo: Repo):
+    """A file of notes that sow wrote is read without the json module."""
     arguments = ("note", "add", "--task", "010", "--description", "d", "--context", "c")
     task_repo.ok(*arguments)
     assert "json" not in loaded(task_repo, RUN, *arguments)
 
 
-def test_handing_in_with_resolved_notes_is_light(task_repo: Repo):
-    """The gate reads the notes without the json module."""
+def test_handing_in_with_resolved_notes_loads_no_heavy_module(task_repo: Repo):
+    """The notes are read without the json module."""
     task_repo.ok("note", "add", "--task", "010", "--description", "d", "--context", "c")
     task_repo.ok("note", "resolve", "1", "--task", "010", "--resolution", "yes")
     assert "json" not in loaded(task_repo, RUN, "task", "set", "--id", "010", "status", "needs_review")
@@ -184,7 +184,7 @@ def test_handing_in_with_resolved_notes_is_light(task_repo: Repo):
 
 @pytest.fixture
 def start(task_repo: Repo, tmp_path: Path) -> list[str]:
-    """What was said of the start of a worker's process: how often garbage was looked for, and what was loaded."""
+    """Returns the garbage collections and the modules before the start of a worker's process."""
     program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nexit 1\n")
@@ -201,18 +201,18 @@ def start(task_repo: Repo, tmp_path: Path) -> list[str]:
     return output.split()[1:]
 
 
-def test_a_worker_starts_before_what_only_its_end_needs(start: list[str]):
-    """Nothing is loaded before a worker's process starts that only its end, or another command, has a use for."""
+def test_the_start_of_a_worker_loads_nothing_for_its_end(start: list[str]):
+    """No module that only the end, or another command, needs is loaded before the start of a worker's process."""
     assert LATE.isdisjoint(start)
 
 
 def test_a_worker_starts_with_few_modules(start: list[str]):
-    """The start of a worker keeps to its count of our modules."""
+    """The start of a worker stays within its number of modules."""
     ours = [name for name in start if name.partition(".")[0] == "sow"]
     assert MOST_AT_START - 8 <= len(ours) <= MOST_AT_START, sorted(ours)
     assert own_modules(ours) <= set(HOT_MODULES)
 
 
-def test_a_worker_starts_before_anybody_looks_for_garbage(start: list[str]):
+def test_a_worker_starts_before_a_garbage_collection(start: list[str]):
     """Python looks for garbage not once before a worker's process starts."""
     assert start[0] == "0"

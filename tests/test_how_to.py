@@ -13,7 +13,7 @@ from support.paths import ROOT
 GUIDES = {path.stem: path.read_text() for path in sorted((ROOT / "docs/how-to").glob("*.md"))}
 
 
-def test_a_role_is_added_as_the_guide_types_it(repo: Repo) -> None:
+def test_the_guide_adds_a_role(repo: Repo) -> None:
     """The commands of the guide write the file that it shows, and a task for the role."""
     script = "".join(re.findall(r"^```sh\n(.*?)^```", GUIDES["custom-role"], re.DOTALL | re.MULTILINE))
     result = subprocess.run(
@@ -31,7 +31,7 @@ def test_a_role_is_added_as_the_guide_types_it(repo: Repo) -> None:
     assert (repo.root / ".claude/agents/swift-dev.md").read_text() == shown
 
 
-def test_every_setting_of_the_guides_can_be_set(repo: Repo) -> None:
+def test_every_setting_of_the_guides_is_valid(repo: Repo) -> None:
     """Each `sow config set` of a guide is accepted, and the settings are valid together."""
     repo.ok("agent", "new", "security-reviewer", "--description", "Looks for holes", "--prompt", "Review it")
     repo.ok("agent", "new", "swift-dev", "--description", "Writes Swift", "--prompt", "Write it")

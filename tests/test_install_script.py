@@ -1,4 +1,4 @@
-"""install.sh chooses an installer, and says what to do where it cannot install."""
+"""install.sh chooses an installer, and says what to do if it cannot install."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def call(home: Path, programs: tuple[str, ...], *arguments: str, **options: str)
         (("git", "uv"), {}, (), UV.format("sow")),
     ],
 )
-def test_the_installer(
+def test_the_choice_of_an_installer(
     tmp_path: Path, programs: tuple[str, ...], more: dict[str, str], words: tuple[str, ...], expected: str
 ) -> None:
     """uv goes first, pipx is next, and a variable chooses; the last line is the next step."""
@@ -69,7 +69,7 @@ def test_errors(tmp_path: Path, programs: tuple[str, ...], words: tuple[str, ...
     assert len(done.stderr.splitlines()) == 2
 
 
-def test_a_download_that_breaks_off_does_nothing(tmp_path: Path) -> None:
+def test_a_partial_download_does_nothing(tmp_path: Path) -> None:
     """A part of the script that ends at any line calls no installer."""
     lines = (ROOT / "install.sh").read_text().splitlines()
     assert os.access(ROOT / "install.sh", os.X_OK)

@@ -16,7 +16,7 @@ GUARANTEES = ROOT / "tests" / "guarantees"
 
 
 def quick(mark: pytest.MarkDecorator) -> list[Any]:
-    """The values of the cases that are not marked as full."""
+    """Returns the values of the cases that are not marked as full."""
     return [case.values[0] for case in mark.args[1] if not case.marks]
 
 
@@ -39,7 +39,7 @@ def test_chosen_cases_are_always_quick() -> None:
 
 
 def test_every_failed_case_is_named() -> None:
-    """A folded test goes through all cases, and says which ones failed."""
+    """A test of all cases names those that failed."""
     seen = []
 
     @all_of("number, text", [(1, "one"), (2, "two"), (3, "three")])
@@ -85,6 +85,6 @@ def test_every_promise_has_a_quick_test(cell: str) -> None:
 
 
 def _is_quick(node: ast.stmt) -> bool:
-    """Whether this is a test without the mark."""
+    """Tells whether this is a test without the mark."""
     is_test = isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     return is_test and "pytest.mark.full" not in map(ast.unparse, cast(ast.FunctionDef, node).decorator_list)

@@ -41,7 +41,7 @@ def run_page(page: str, place: str, folder: Path, environment: dict[str, str]) -
 
 
 @few_of("place", PLACES, 1)
-def test_the_whole_readme_as_one_script(environment: dict[str, str], tmp_path: Path, place: str):
+def test_the_readme_works_as_one_script(environment: dict[str, str], tmp_path: Path, place: str):
     """The commands of the README end with two merged tasks on a clean branch, anywhere (D3)."""
     printed = run_page(README, place, tmp_path / "here", environment)
     assert "2 GREEN" in printed
@@ -53,8 +53,8 @@ def test_the_whole_readme_as_one_script(environment: dict[str, str], tmp_path: P
 
 
 @few_of("place", PLACES, 1)
-def test_the_whole_tutorial_as_one_script(environment: dict[str, str], tmp_path: Path, place: str):
-    """The commands of the tutorial, in order and in one shell, end well: in a clone and in an empty folder."""
+def test_the_tutorial_works_as_one_script(environment: dict[str, str], tmp_path: Path, place: str):
+    """The commands of the tutorial, in order and in one shell, work in a clone and in an empty folder."""
     assert len(blocks(TUTORIAL)) >= 10
     printed = run_page(TUTORIAL, place, tmp_path / "here", environment)
     assert "task 020: status is completed" in printed
@@ -66,7 +66,7 @@ def test_the_whole_tutorial_as_one_script(environment: dict[str, str], tmp_path:
     assert repo.git("ls-files", "simulated") == "simulated/010.md\nsimulated/020.md\n"
 
 
-def test_every_block_of_the_tutorial_is_run():
+def test_every_block_of_the_tutorial_runs():
     """No block of the tutorial is only shown."""
     assert TUTORIAL.count("```") == 2 * len(blocks(TUTORIAL))
 
@@ -82,7 +82,7 @@ def test_the_readme_is_one_screen():
 
 
 def test_the_demo_needs_no_developer_tools(tmp_path: Path):
-    """`make demo` installs the run-time dependencies and shows what it does; `make test` adds the tools (D13)."""
+    """`make demo` installs the run-time dependencies and prints that; `make test` adds the tools (D13)."""
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     installs = {

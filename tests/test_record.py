@@ -21,14 +21,14 @@ class Named(Point):
 
 
 def test_fields_have_values_and_defaults():
-    """Inherited fields come first; those that follow from others are completed."""
+    """Inherited fields come first; fields that follow from others are completed."""
     named = Named(1, name="north")
     assert (named.x, named.y, named.name, named.length) == (1, 0, "north", 5)
     assert vars(Point(1, 2)) == {"x": 1, "y": 2}
 
 
 @pytest.mark.parametrize("values, named", [((), {}), ((1, 2, 3), {}), ((1,), {"x": 2}), ((1,), {"z": 2})])
-def test_other_values_are_refused(values: tuple[int, ...], named: dict[str, int]):
-    """A value that is missing, too many, given twice or of no field is an error of the caller."""
+def test_wrong_values_are_refused(values: tuple[int, ...], named: dict[str, int]):
+    """A value that is missing, surplus, given twice or of no field is an error."""
     with pytest.raises(TypeError, match="Point has the fields x, y"):
         Point(*values, **named)

@@ -29,7 +29,7 @@ def rows(screen: Screen) -> list[str]:
         ("a\r\nb\r\nc\r\nd", ["b", "c", "d"]),
     ],
 )
-def test_the_screen_is_that_of_a_terminal(written: str, expected: list[str]) -> None:
+def test_the_screen_behaves_like_a_terminal(written: str, expected: list[str]) -> None:
     """Text, line ends, movements, erasing, the width and the height do what a terminal does."""
     screen = Screen(columns=8, rows=3)
     screen.write(written)
@@ -57,7 +57,7 @@ def test_frames_are_paced() -> None:
 
 
 def test_a_command_becomes_a_picture() -> None:
-    """A program that paints in a terminal gives an SVG with its text, its colors and one step for each frame."""
+    """A program that paints in a terminal gives an SVG with its text, its colours and one step for each frame."""
     program = "import time; print('\\x1b[32mgreen\\x1b[0m <&> /secret/x', flush=True); time.sleep(1); print('end')"
     frames = record([sys.executable, "-c", program], "show", {"/secret/": ""})
     picture = svg(frames, "A picture")

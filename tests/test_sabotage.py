@@ -19,7 +19,7 @@ QUICK = 3
 
 
 class Sabotage(NamedTuple):
-    """One line of one file, what is put in its place, and the test that must notice."""
+    """One line of one file, its replacement, and the test that must fail."""
 
     file: str
     old: str
@@ -589,13 +589,13 @@ CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]
 
 
 def copy(folder: Path) -> Path:
-    """The package in a folder of its own, to be imported from there."""
+    """Returns the package in a folder of its own, to be imported from there."""
     shutil.copytree(SOURCE, folder / "sow", ignore=shutil.ignore_patterns("__pycache__"))
     return folder
 
 
 def run(package: Path, folder: Path, *tests: str) -> subprocess.CompletedProcess[str]:
-    """Run tests with this copy of the package in the place of ours."""
+    """Runs tests with this copy of the package."""
     hidden = ("PYTEST_", "SOW_TEST_", "PYTHONDONTWRITEBYTECODE")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     named = [str(ROOT / "tests" / test) for test in tests]
@@ -610,7 +610,7 @@ def run(package: Path, folder: Path, *tests: str) -> subprocess.CompletedProcess
 
 
 @all_of("name", SABOTAGES)
-def test_the_line_is_there(name: str):
+def test_every_sabotage_matches_one_place(name: str):
     """Every sabotage fits exactly one place of the package as it is today."""
     sabotage = SABOTAGES[name]
     assert (SOURCE / sabotage.file).read_text().count(sabotage.old) == 1
@@ -629,15 +629,15 @@ def test_a_sabotage_is_noticed(tmp_path: Path, name: str):
     assert "1 failed" in result.stdout, result.stdout
 
 
-def test_without_sabotage_all_of_them_pass(tmp_path: Path):
-    """With the same copy, unbroken, every named test passes, so that it was the broken line that turned it red."""
+def test_without_sabotage_all_tests_pass(tmp_path: Path):
+    """With the same copy, unbroken, every named test passes, so that the broken line was the reason."""
     package = copy(tmp_path / "package")
     result = run(package, tmp_path / "inner", *dict.fromkeys(SABOTAGES[name].test for name in CHOSEN))
     assert result.returncode == 0, result.stdout
 
 
-def test_the_copy_is_what_is_tested(tmp_path: Path):
-    """The copy of the package goes before the installed one, for the tests and for the command that they call."""
+def test_the_copy_is_tested(tmp_path: Path):
+    """The copy of the package goes before the installed one, for the tests and for the commands that they call."""
     package = copy(tmp_path / "package")
     init = package / "sow" / "__init__.py"
     init.write_text(init.read_text().replace('__version__ = "', '__version__ = "0.sabotage.'))

@@ -16,15 +16,15 @@ WRITTEN = [*(ROOT / name for name in ("README.md", *PAGES)), *sorted(DOCS.rglob(
 
 
 def anchors(page: Path) -> set[str]:
-    """The names of the headings of a page, as both the site and a repository host make them."""
+    """Returns the anchors of the headings of a page, as both the site and a repository host make them."""
     matches = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.M)
     text = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match) for match in matches]
     return {re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-") for text in text}
 
 
 @all_of("page", WRITTEN)
-def test_every_link_leads_somewhere(page: Path) -> None:
-    """A link between our files names a file that is there, and a heading of that file."""
+def test_every_link_works(page: Path) -> None:
+    """A link between the documents names an existing file and heading."""
     for _, _, target, anchor in LINK.findall(FENCE.sub("", page.read_text())):
         if "://" not in target:
             file = (page.parent / target).resolve()

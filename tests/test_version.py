@@ -21,7 +21,7 @@ def test_the_commit_of_a_checkout(bare_repo: Repo, state: str) -> None:
     assert sow._checkout_commit(f"{bare_repo.root}/.git") == bare_repo.git("rev-parse", "HEAD")[:12]
 
 
-def test_no_commit(bare_repo: Repo) -> None:
+def test_without_a_commit(bare_repo: Repo) -> None:
     """A folder that is no repository, and a branch without a commit, have none."""
     assert sow._checkout_commit(f"{bare_repo.root}/none") == ""
     bare_repo.git("switch", "-q", "--orphan", "empty")
@@ -29,7 +29,7 @@ def test_no_commit(bare_repo: Repo) -> None:
 
 
 def test_the_version_of_this_checkout() -> None:
-    """A checkout of sow tells its own commit; a worktree of one tells only the version."""
+    """A checkout of sow prints its own commit; a worktree of one prints only the version."""
     commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True)[:12]
     expected = f"{sow.__version__} ({commit})" if (ROOT / ".git").is_dir() else sow.__version__
     assert sow.version_text() == expected

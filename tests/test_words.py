@@ -45,7 +45,7 @@ SENTENCE_END = re.compile(r"(?<=[.;:!?])\s+|\n")
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """The literals of a module that have several words, without docstrings."""
+    """Returns the literals of a module that have several words, without docstrings."""
     tree = ast.parse(path.read_text())
     owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
@@ -60,7 +60,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def covered() -> list[Path]:
-    """All modules of the package and its Markdown prompts."""
+    """Returns all modules of the package and its Markdown prompts."""
     return sorted(file for file in PACKAGE.rglob("*") if file.suffix in (".py", ".md"))
 
 

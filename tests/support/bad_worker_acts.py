@@ -12,7 +12,7 @@ OURS = f"sow/task/{RUN}/010"
 
 
 def add_work(worktree_repo: WorktreeRepo, where: Path, name: str = "work.txt") -> str:
-    """One commit of the worker's, with its own git."""
+    """Makes one commit of the worker, with its own git."""
     worktree_repo.write(name, f"{name}\n", where=where)
     return worktree_repo.commit(f"add {name}", where=where)
 
@@ -101,7 +101,7 @@ def conflicting(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
 
 
 def git_path(worktree_repo: WorktreeRepo, where: Path, name: str) -> Path:
-    """The path of a file of git about this worktree."""
+    """Returns the path of a file of git about this worktree."""
     return where / worktree_repo.git("rev-parse", "--git-path", name, cwd=where).strip()
 
 

@@ -1,6 +1,6 @@
 """A process with all imports done that calls sow thousands of times in a short time.
 
-It is a process of its own because each call has its own folder and environment, and because a bomb may end it.
+It is a separate process because each call has its own folder and environment, and because a bomb may end it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came of a call; `started` holds the command line of every process that it started."""
+    """The result of a call; `started` has the command line of every process that it started."""
 
     code: int
     out: str
@@ -60,12 +60,12 @@ class Caller:
         self.process.communicate()
 
     def call(self, *arguments: str, cwd: object, environment: dict[str, str], stdin: bytes = b"") -> Answer:
-        """One call in the warm process itself."""
+        """Makes one call in the warm process itself."""
         call = Call(words=list(arguments), cwd=str(cwd), environment=environment, stdin=stdin)
         return self._ask([call], bounded=False)[0]
 
     def bounded(self, calls: list[Call]) -> list[Answer]:
-        """The calls, one after the other, in a child with little memory; the last answer may be a signal."""
+        """Makes the calls, one after the other, in a child with little memory; the last answer may be a signal."""
         return self._ask(calls, bounded=True)
 
     def _ask(self, calls: list[Call], *, bounded: bool) -> list[Answer]:

@@ -33,7 +33,7 @@ class Supervisor:
         self.server = int(process.stdout.readline())
 
     def close(self) -> None:
-        """Let it close its channel, and wait until it has ended."""
+        """Closes the input, and waits until the process has ended."""
         self.process.communicate(timeout=PATIENCE)
         assert self.process.returncode == 0
 
@@ -46,7 +46,7 @@ class Supervisor:
 def supervisor(
     root: Path, folder: Path, environment: Mapping[str, str], *, task: str = "010", plain: bool = False
 ) -> Iterator[Supervisor]:
-    """Start a supervisor for a worker on a task; it has ended when the block has."""
+    """Starts a supervisor for a worker on a task, which ends with the block."""
     process = subprocess.Popen(
         [sys.executable, __file__, str(root), str(folder), task, *(["plain"] if plain else [])],
         stdin=subprocess.PIPE,
@@ -63,7 +63,7 @@ def supervisor(
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process ends soon; a zombie has ended."""
+    """Tells whether a process ends soon; a zombie has ended."""
     give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
         try:
@@ -77,7 +77,7 @@ def has_ended(pid: int) -> bool:
 
 
 def run_plain(words: list[str], environment: Mapping[str, str]) -> int:
-    """The plain commands."""
+    """Runs the plain commands."""
     if not words:
         return 0
     if words[0] == "exit":

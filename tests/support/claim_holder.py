@@ -22,7 +22,7 @@ with find(option=sys.argv[1], environment={}, cwd="/").claim(sys.argv[2], purpos
 
 @contextmanager
 def hold_claim(repo: Repo, name: str = "project", run: str = "") -> Iterator[int]:
-    """While this lasts, another process has the claim, for this run; its process id."""
+    """Returns the process id of another process that holds the claim for this run during the block."""
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(repo.root), name, run], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -11,9 +11,9 @@ TRIES = 3  # the same plan takes a few steps more or less, as its tasks meet
 
 
 class CrashReplay:
-    """A scene at the beginning of each of its calls: the first one, and those that follow an answer.
+    """A scene at the start of each of its calls: the first one, and those after an answer.
 
-    Sessions know the folder that they began in, so every try plays in the same one, which is restored before.
+    Sessions know their folder, so every try uses the same one, which is restored before.
     """
 
     def __init__(self, folder: Path, scene: PlanCrashScene) -> None:
@@ -41,11 +41,11 @@ class CrashReplay:
         shutil.copytree(self.folder / f"call-{call}", self.scene.folder, symlinks=True)
 
     def after(self, ending: str) -> list[int]:
-        """The boundaries that come right after a step whose words end so."""
+        """Returns the boundaries right after a step whose text ends like this."""
         return [number + 1 for number, step in enumerate(self.steps, 1) if step.endswith(ending)]
 
     def visit(self, point: int) -> list[str]:
-        """Kill the run at one of its boundaries and run it to its end; returns what is wrong then."""
+        """Kills the run at one of its boundaries and runs it to its end; returns what is wrong then."""
         call, number = 0, point
         while number > self.counts[call]:
             call, number = call + 1, number - self.counts[call]
@@ -81,14 +81,14 @@ class CrashReplay:
         ]
 
     def _repeated(self) -> list[str]:
-        """Feedback that was given twice; a worker that was interrupted may work better the second time and get less."""
+        """Returns repeated feedback; an interrupted worker may work better the second time and get less."""
         result = {ident: [text.partition("\n")[2] for text in texts] for ident, texts in self.scene.feedback().items()}
         return [
             f"{ident}: it was said twice: {texts}" for ident, texts in result.items() if len(set(texts)) < len(texts)
         ]
 
     def _retried(self) -> list[str]:
-        """Tasks that used up more retries than without a kill."""
+        """Returns tasks that used more retries than without a kill."""
         return [
             f"{ident}: {task.get('retry_count', 0)} tries, {self.tries.get(ident, 0)} would do"
             for ident, task in self.scene.states().items()
@@ -96,7 +96,7 @@ class CrashReplay:
         ]
 
     def _too_many(self, begun: dict[str, int], may: dict[str, int]) -> list[str]:
-        """Tasks on which a worker started although what it was to do was handed in already."""
+        """Returns tasks on which a worker started although its work was handed in."""
         iterations = {ident: task["iteration"] for ident, task in self.scene.states().items()}
         most = {ident: may.get(ident, 0) + number for ident, number in iterations.items()}
         return [

@@ -1,4 +1,4 @@
-"""A small crew whose run is killed somewhere, and what must hold after it ran to its end."""
+"""A small crew whose run is killed at some point, and the checks after its end."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ sow workflow set status ready_for_verification
 
 
 def scenario(folder: Path) -> dict[str, Any]:
-    """Doers that read their folder, verifiers that look at the work, and an architect that goes by what it is told."""
+    """Agents that read their folder, verifiers that check the work, and an architect that follows its prompt."""
     doer = [[{"run": ["sh", str(folder / "doer.sh")]}, {"say": "That is all."}]]
     messages = {"run": ["sh", "-c", f"echo $SOW_TASK >> {folder}/ledger/judges"]}
     passed, failed = {"say": "Verification: PASSED"}, {"say": "Verification: FAILED\n\nFeedback: it is too short"}
@@ -84,7 +84,7 @@ def scenario(folder: Path) -> dict[str, Any]:
 
 
 def _choice() -> dict[str, Any]:
-    """What the architect says: an answer is written down, data's question is the person's, api's is technical."""
+    """Returns the architect's decision: an answer is a resolution, data's question is the person's."""
 
     def ruling(**decision: str) -> list[dict[str, Any]]:
         output = {"decisions": [{"note": "note_001", **decision}], "plan_changed": False}
@@ -119,7 +119,7 @@ class CrewCrashScene(PlanCrashScene):
         assert verified.code == 0, verified
 
     def run(self, kill_at: int = -1, **environment: str) -> Result:
-        """`sow workflow run`, which may be told to die at a boundary."""
+        """Calls `sow workflow run`, which may be told to die at a boundary."""
         if kill_at >= 0:
             crossings = self.folder / "crossings"
             crossings.unlink(missing_ok=True)
@@ -131,7 +131,7 @@ class CrewCrashScene(PlanCrashScene):
         return members
 
     def begun(self) -> list[tuple[str, dict[str, Any]]]:
-        """Every start of a doer, the first one first, with the state as it found it."""
+        """Returns every start of an agent in order, with the state at that time."""
         paths = sorted(self.ledger.glob("start-*"))
         return [(path.name.split("-", 2)[2], yaml.safe_load(path.read_text())["workflow"]["members"]) for path in paths]
 
@@ -140,7 +140,7 @@ class CrewCrashScene(PlanCrashScene):
         return {name: names.count(name) for name in dict.fromkeys(names)}
 
     def still_to_start(self) -> dict[str, int]:
-        """How often each doer may still start, if nothing of it is handed in but what is on disk; see Scene."""
+        """Returns how often each agent may still start, if only the work on disk is handed in; see Scene."""
         result = {}
         for name, state in self.states().items():
             turns = [turn for record in self.records() if record["task"] == name for turn in record["turns"]]
@@ -154,7 +154,7 @@ class CrewCrashScene(PlanCrashScene):
         return {}
 
     def documents(self) -> dict[str, Any]:
-        """Every file below orchestration/, without times and ids."""
+        """Returns every file below orchestration/, without times and ids."""
         folder = self.flow.orchestration
         result = {}
         for path in sorted(folder.rglob("*")):
@@ -174,7 +174,7 @@ class CrewCrashScene(PlanCrashScene):
         }
 
     def sessions(self) -> list[tuple[str, dict[str, Any]]]:
-        """Every session of notes with its agent, the current ones and those in an archive."""
+        """Returns every session of notes with its agent, the current ones and those in an archive."""
         paths = sorted(self.flow.orchestration.rglob("completion_drive/session_*.json"))
         return [(path.parts[-3], json.loads(path.read_text())) for path in paths]
 
@@ -198,19 +198,19 @@ class CrewCrashScene(PlanCrashScene):
         return path.read_text().splitlines() if path.exists() else []
 
     def lost(self) -> list[str]:
-        """No agent of a workflow has a branch of its own, so there is no commit to lose."""
+        """Returns no commits: an agent of a workflow has no branch of its own."""
         return []
 
 
 def plain(text: str) -> str:
-    """A text in which every time and every id is the same."""
+    """Returns a text with equal times and ids."""
     for pattern, word in SAME.items():
         text = re.sub(pattern, word, text)
     return text
 
 
 def _document(path: Path) -> Any:
-    """A file as it is compared."""
+    """Returns a file in the form in which it is compared."""
     text = plain(path.read_text())
     if path.name == "state.yaml":
         return {**yaml.safe_load(text)["workflow"]}

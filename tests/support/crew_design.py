@@ -58,7 +58,7 @@ TEXT = f"---\n{HEAD}---\n{PROSE}"
 
 
 def instructions(name: str, inputs: tuple[str, ...] = (), outputs: tuple[str, ...] = ()) -> str:
-    """The instructions of an agent, with all their sections."""
+    """Returns the instructions of an agent, with all their sections."""
     reads = "\n".join(f"- {path}" for path in inputs) or "- nothing"
     writes = "\n".join(f"- {path}" for path in outputs)
     return (
@@ -81,7 +81,7 @@ INSTRUCTIONS: dict[str, str | None] = {
 
 
 def plan(*edits: tuple[str, str], text: str = TEXT) -> WorkflowPlan:
-    """The plan with some of its text replaced; each edit must find what it replaces."""
+    """Returns the plan with some of its text replaced; each edit must match."""
     for old, new in edits:
         assert old in text
         text = text.replace(old, new, 1)
@@ -89,12 +89,12 @@ def plan(*edits: tuple[str, str], text: str = TEXT) -> WorkflowPlan:
 
 
 def findings(design: WorkflowPlan, told: dict[str, str | None] | None = None, **options: object) -> list[DesignProblem]:
-    """All complaints about a plan with these instructions."""
+    """Returns all findings about a plan with these instructions."""
     given = {**INSTRUCTIONS, **(told or {})}
     existing = options.get("existing", {"docs/api.md"})
     return design_checks.findings(design, given, KNOWN, existing=existing)  # type: ignore[arg-type]
 
 
 def places(found: list[DesignProblem], *, error: bool = True) -> list[str]:
-    """`file:line rule` of each complaint."""
+    """Returns `file:line rule` of each finding."""
     return [f"{finding.location} {finding.rule}" for finding in found if finding.error is error]

@@ -12,18 +12,18 @@ from support.journals import home_of
 
 
 def facts_of(repo: Repo, **environment: str) -> DashboardData:
-    """The facts of this repository, with an environment of their own."""
+    """Returns the data of this repository, with an environment of their own."""
     return DashboardData(home_of(repo), {**repo.environment, **environment}, read_only=False, person="ada")
 
 
 def fresh(facts: DashboardData) -> dict[str, Any]:
-    """The state after a look at everything, however short ago the last one was."""
+    """Returns the state after a complete refresh, without the usual pause."""
     facts.watch.refresh(whole=True)
     return facts.state()
 
 
 def sent_events(feed: EventFeed, *kinds: str, seconds: float = 0.3) -> list[Any]:
-    """What a feed says until it is silent for so long, or what it says of some kinds."""
+    """Returns the events of a feed until it is silent for this long, or those of some kinds."""
     result = []
     while events := feed.next(seconds):
         result += [(kind, data) for _, kind, data in events if not kinds or kind in kinds]

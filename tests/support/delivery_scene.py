@@ -1,4 +1,4 @@
-"""A run whose branch is delivered to a forge of the test's own."""
+"""A run whose branch is delivered to a forge of the test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Scene:
         self.repo = plans.repo
 
     def run(self, *tasks: Any, **settings: Any) -> None:
-        """Run a plan on the branch feat/harbour, and push main before that."""
+        """Runs a plan on the branch feat/harbour, and pushes main before that."""
         self.repo.git("push", "-q", "origin", "HEAD:refs/heads/main")
         self.plans.plan(*(tasks or ({"name": "Add a crane", "test_commands": ["test -f part_010.txt"]},)), **settings)
         result = self.plans.run()
@@ -36,7 +36,7 @@ class Scene:
         return self.repo.sow("deliver", *arguments, **options)
 
     def push_as_person(self, path: str, text: str, branch: str = "feat/harbour") -> str:
-        """Let a person push a change of one file to the branch; return the commit."""
+        """Pushes a change of one file to the branch as a person; returns the commit."""
         blob = self.server.git("hash-object", "-w", "--stdin", stdin=text)
         entries = [line for line in self.server.git("ls-tree", branch).splitlines() if line.split("\t")[1] != path]
         tree = self.server.git("mktree", stdin="\n".join([*entries, f"100644 blob {blob}\t{path}", ""]))
@@ -46,17 +46,17 @@ class Scene:
 
     @property
     def pull(self) -> dict[str, Any]:
-        """The only request."""
+        """Returns the only request."""
         (result,) = self.server.pulls.values()
         return result
 
     def delivery(self) -> dict[str, Any]:
-        """The record of the delivery."""
+        """Returns the record of the delivery."""
         (result,) = (run["delivery"] for run in self.plans.runs() if "delivery" in run)
         return dict(result)
 
     def change_delivery(self, **fields: Any) -> None:
-        """Change the record as a call of sow would."""
+        """Changes the record as a call of sow would."""
         (path,) = (self.repo.root / ".sow/local/runs").glob("*/state.yaml")
         state = yaml.safe_load(path.read_text())
         state["run"]["delivery"] |= fields

@@ -14,7 +14,7 @@ PLACEHOLDER = re.compile(r"…|[A-Z]+…?")
 
 
 def calls(text: str) -> tuple[list[str], list[str]]:
-    """The lines of a text that start with `sow ` (after variables): those in fences, and those in backticks."""
+    """Returns the lines of a text that start with `sow ` (after variables), in fences and in backticks."""
     fenced: list[str] = []
     inline: list[str] = []
     fence = ""
@@ -31,18 +31,18 @@ def calls(text: str) -> tuple[list[str], list[str]]:
 
 
 def commands(text: str) -> list[str]:
-    """All of them."""
+    """Returns all commands."""
     return [line for part in calls(text) for line in part]
 
 
 def parsed(line: str) -> tuple[Command, dict[str, Any]]:
-    """What the real command line makes of a whole call; the file that its output goes to is the shell's affair."""
+    """Parses a whole call with the real command line, without a redirection of the shell."""
     command, rest = find(shlex.split(line.partition(" > ")[0], comments=True)[1:])
     return command, parse(command, rest)[0]
 
 
 def check(line: str) -> None:
-    """A call in running text: `a|b` stands for several; each parses as a whole, or names what there is."""
+    """Checks a call in running text: `a|b` means several calls; each parses, or names a command."""
     head, bar, tail = line.partition("|")
     if bar:
         start, _, first = head.rpartition(" ")
@@ -57,7 +57,7 @@ def check(line: str) -> None:
 
 
 def check_mention(line: str) -> None:
-    """A call that is only mentioned: a command that exists, and flags that it has."""
+    """Checks a call that is only mentioned: an existing command, and flags that it has."""
     parts = line.split()[1:]
     if parts[0] == "help":
         parts = [word for word in parts[1:] if word not in ("all", "COMMAND")]

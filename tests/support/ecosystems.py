@@ -72,12 +72,12 @@ class Library:
         activate(plan_repo, self.venv)
 
     def install_by_path(self) -> None:
-        """Install the library in place, by a .pth file."""
+        """Installs the library in place, by a .pth file."""
         where = os.path.normpath(self.root / self.source)
         (self.site / "__editable__.lib-1.0.pth").write_text(f"{where}\n")
 
     def install_by_finder(self) -> None:
-        """Install the library in place, as setuptools does for a flat layout."""
+        """Installs the library in place, as setuptools does for a flat layout."""
         where = os.path.normpath(self.root / self.source)
         (self.site / "__editable___lib_1_0_finder.py").write_text(
             FINDER.format(folder=where) + "import sys, importlib.util\n"
@@ -94,13 +94,13 @@ class Library:
         )
 
     def install_by_egg_link(self) -> None:
-        """Install the library in place, as an old setup.py does."""
+        """Installs the library in place, as an old setup.py does."""
         where = os.path.normpath(self.root / self.source)
         (self.site / "lib.egg-link").write_text(f"{where}\n.\n")
         (self.site / "easy-install.pth").write_text(f"{where}\n")
 
     def install_a_copy(self) -> None:
-        """Install a copy of the library."""
+        """Installs a copy of the library."""
         (self.site / "lib").mkdir()
         (self.site / "lib/__init__.py").write_text((self.root / self.code).read_text())
         info = self.site / "lib-1.0.dist-info"
@@ -110,7 +110,7 @@ class Library:
 
 
 def commit(plan_repo: PlanRepo, files: dict[str, str]) -> None:
-    """Write files into the repository and commit them."""
+    """Writes files into the repository and commits them."""
     for path, text in files.items():
         file = plan_repo.repo.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def commit(plan_repo: PlanRepo, files: dict[str, str]) -> None:
 
 
 def activate(plan_repo: PlanRepo, venv: Path) -> None:
-    """Let the user's shell use a virtual environment."""
+    """Puts a virtual environment into the user's shell."""
     environment = plan_repo.repo.environment
     environment |= {"VIRTUAL_ENV": str(venv), "PATH": f"{venv}/bin:{environment['PATH']}", "PIP_NO_INDEX": "1"}
 

@@ -8,7 +8,7 @@ BUG = "a bug of the test"
 
 
 class FailingView(CheckoutView):
-    """Fails before it looks, or halfway: when the tasks are read, and what changed is not told yet."""
+    """Fails before its read, or after the tasks were read and before the changes are sent."""
 
     broken = False
     breaks_off = False

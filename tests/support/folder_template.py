@@ -23,7 +23,7 @@ class FolderTemplate:
                 self.files.append((name, path.read_bytes(), state.st_mode, (state.st_atime_ns, state.st_mtime_ns)))
 
     def write(self, root: Path) -> Path:
-        """Make the folder anew, with the same contents, modes and times of change."""
+        """Writes the folder with the same contents, modes and times."""
         for name, mode in self.folders:
             os.mkdir(os.path.join(root, name) if name != "." else root, mode & 0o777)
         for name, data, mode, times in self.files:

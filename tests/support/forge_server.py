@@ -26,7 +26,7 @@ EXTENSIONS = "subjectAltName=DNS:localhost,IP:127.0.0.1"
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path, Path]:
-    """An authority of our own and a certificate for localhost: the paths of the authority, the certificate, its key."""
+    """Makes an authority and a certificate for localhost; returns the paths of authority, certificate and key."""
     ca, key, request, certificate = (folder / name for name in ("ca.pem", "key.pem", "request.pem", "cert.pem"))
     ca_key, extensions = folder / "ca-key.pem", folder / "extensions"
     extensions.write_text(f"{EXTENSIONS}\n")
@@ -108,7 +108,7 @@ class ForgeServer:
         self.thread.join()
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """The variables with which gh and git know this host, and gh its user."""
+        """Returns the variables with which gh and git know this host, and gh its user."""
         return {
             "SSL_CERT_FILE": str(self.authority),
             "GIT_SSL_CAINFO": str(self.authority),
@@ -120,7 +120,7 @@ class ForgeServer:
         return f"https://{self.host}/{owner}/{name}.git"
 
     def git(self, *arguments: str, owner: str = OWNER, name: str = NAME, stdin: str = "") -> str:
-        """Run git in a repository of the forge."""
+        """Runs git in a repository of the forge."""
         result = subprocess.run(
             ["git", "-C", str(self.repositories / owner / f"{name}.git"), *arguments],
             input=stdin,
@@ -159,7 +159,7 @@ class ForgeServer:
         return number
 
     def comment(self, number: int, body: str, *, author: str = "ada") -> int:
-        """A comment on an issue or a pull request."""
+        """Adds a comment on an issue or a pull request."""
         ident = self.next_number()
         self.talk.setdefault(number, []).append(
             {"id": ident, "user": self.person(author), "body": body, "created_at": now()}
@@ -180,7 +180,7 @@ class ForgeServer:
         return {"login": login, "type": "Bot" if login in self.bots else "User"}
 
     def fail(self, path: str, status: int, body: Any = None, *, times: int = 1, **headers: str) -> None:
-        """Answer the next calls to a path (a pattern, after the method) with this."""
+        """Answers the next calls to a path (a pattern, after the method) with this."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.failures += [(re.compile(path), (status, named, body or {"message": "made to fail"}))] * times
 
@@ -191,7 +191,7 @@ class ForgeServer:
         return self.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", owner=owner, name=name)
 
     def head_of(self, pull: dict[str, Any]) -> str:
-        """The commit of a request's branch, which stays known after the branch is deleted."""
+        """Returns the commit of a request's branch, also after the branch is deleted."""
         if pull["state"] == "open":
             head = self.branch_head(pull["branch"], pull["owner"], pull["name"])
             pull["head_sha"] = head or pull["head_sha"]
@@ -217,7 +217,7 @@ class ForgeServer:
         return number
 
     def merge(self, number: int, method: str = "merge") -> str:
-        """Merge a request as GitHub does; return the commit."""
+        """Merges a request as GitHub does; returns the commit."""
         pull = self.pulls[number]
         self.fetch_fork(pull)
         base, head = self.branch_head(pull["base"]), self.head_of(pull)
@@ -234,14 +234,14 @@ class ForgeServer:
             self.git("fetch", "-q", str(self.repositories / pull["owner"] / f"{pull['name']}.git"), pull["branch"])
 
     def rerun(self, job: str) -> None:
-        """Run a job again, with a new id; `again` says how it ends then."""
+        """Runs a job again with a new id; `again` is its result then."""
         for sha, runs in self.checks.items():
             for index, each in enumerate(runs):
                 if str(each["id"]) == job:
                     runs[index] = self.check_run(**self.again(sha, each["name"]))
 
     def checks_of(self, sha: str) -> list[dict[str, Any]]:
-        """The check runs of a commit; those of a new commit appear after it was asked for once."""
+        """Returns the check runs of a commit; those of a new commit appear after its first request."""
         if sha not in self.checks:
             if self.slow_checks and sha not in self.seen:
                 self.seen.add(sha)
@@ -280,7 +280,7 @@ class ForgeHandler(BaseHTTPRequestHandler):
     timeout = 30
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Logs nothing."""
 
     def handle_any(self) -> None:
         size = int(self.headers.get("Content-Length") or 0)
@@ -347,7 +347,7 @@ class ForgeHandler(BaseHTTPRequestHandler):
         return 404, {}, {"message": "Not Found"}
 
     def _git(self, path: str, query: str, body: bytes) -> None:
-        """Pass a request of git on to `git http-backend`."""
+        """Passes a request of git on to `git http-backend`."""
         forge = self.forge
         owner = path.strip("/").split("/")[0]
         is_push = "git-receive-pack" in path or "git-receive-pack" in query

@@ -1,8 +1,8 @@
 """Runs each call of sow in a fork of a process with all imports done, without the start of Python.
 
-The child has its folder, environment, arguments, streams and name as a shell would give them. What happens before our
-first line is not proven this way: a call in whose environment Python starts otherwise is left to the real command, and
-`test_warm.py` proves that every module can be the first one to be loaded.
+The child has its folder, environment, arguments, streams and name as from a shell. This does not test the code before
+sow's first line: a call whose environment changes the start of Python runs as a real command, and
+`test_fork_server.py` proves that every module can be the first one to be loaded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIZE = 8  # bytes of a number
 
 
 class ForkServer:
-    """The process, as the tests see it."""
+    """The process, for the tests."""
 
     def __init__(self, program: str, environment: dict[str, str]) -> None:
         self.start = _of_the_start(environment)
@@ -40,7 +40,7 @@ class ForkServer:
     def call(
         self, words: list[str], *, cwd: str, environment: dict[str, str], stdin: bytes, timeout: float
     ) -> subprocess.CompletedProcess[bytes] | None:
-        """One call, like `subprocess.run` of the program; or None, where only a fresh start will do."""
+        """Makes one call, like `subprocess.run` of the program; returns None if only a fresh start is right."""
         if (
             _of_the_start(environment) != self.start
             or os.getpid() != self.owner
@@ -63,7 +63,7 @@ class ForkServer:
             self.lock.release()
 
     def _wait(self, timeout: float) -> int:
-        """How the child ended; one that takes too long is killed, and is an error."""
+        """Returns how the child ended; one that takes too long is killed, and is an error."""
         child = _number(self.socket)
         self.socket.settimeout(timeout)
         try:
@@ -96,7 +96,7 @@ def _number(wire: socket.socket) -> int:
 
 
 def serve(wire: socket.socket, program: str) -> None:
-    """Fork for every request until nobody is left who could ask."""
+    """Forks for every request until all clients are gone."""
     load()
     while True:
         head, streams, _, _ = socket.recv_fds(wire, SIZE, 3)
@@ -114,7 +114,7 @@ def serve(wire: socket.socket, program: str) -> None:
 
 
 def modules() -> list[str]:
-    """Every module of sow that is loaded, and not run; the SDK that the server of tools needs takes a second."""
+    """Returns every module of sow that is loaded and not run; the SDK of the server of tools would take a second."""
     import pkgutil
 
     import sow
@@ -124,7 +124,7 @@ def modules() -> list[str]:
 
 
 def load() -> None:
-    """What a call may need, so that a child has it from the beginning."""
+    """Loads what a call may need, so that a child has it from the start."""
     import gc
     from importlib import import_module
 
@@ -135,7 +135,7 @@ def load() -> None:
 
 
 def _play(program: str, streams: list[int], words: list[str], cwd: str, environment: dict[str, str]) -> NoReturn:
-    """Become the program: this is its whole life."""
+    """Becomes the program."""
     import atexit
     import time
     import traceback
@@ -166,7 +166,7 @@ def _play(program: str, streams: list[int], words: list[str], cwd: str, environm
 
 
 def _wear(name: str) -> None:
-    """Have the name that a program has which was started."""
+    """Takes the name of a program that was started."""
     if os.path.exists("/proc/self/comm"):
         with open("/proc/self/comm", "w", encoding="utf-8") as file:
             file.write(name)

@@ -58,14 +58,14 @@ PROSE = (
 
 
 class QuickDisk(Disk):
-    """The real disk, without waiting for it: nobody pulls the plug in a test."""
+    """The real disk without syncs, since no test has a power cut."""
 
     def sync(self, *arguments: Any, **options: Any) -> None:
         return None
 
 
 def member(name: str, *needs: str, **options: Any) -> dict[str, Any]:
-    """An entry of a plan's roster."""
+    """Returns an entry of a plan's roster."""
     number = 1727539200 + sum(map(ord, name))
     return {
         "name": name,
@@ -93,7 +93,7 @@ def plan_text(members: Sequence[dict[str, Any]], groups: Sequence[Any] = ()) -> 
 
 
 def write_design(home: Home, members: Sequence[dict[str, Any]], groups: Sequence[Any] = ()) -> str:
-    """The plan and every agent's instructions; returns the plan's text."""
+    """Writes the plan and every agent's instructions; returns the plan's text."""
     folder = WorkflowFolder(home)
     text = plan_text(members, groups)
     folder.write(folder.plan_path, text)
@@ -107,14 +107,14 @@ def write_design(home: Home, members: Sequence[dict[str, Any]], groups: Sequence
 
 
 def design(home: Home, members: Sequence[dict[str, Any]], groups: Sequence[Any] = ()) -> None:
-    """A workflow whose design was verified and approved."""
+    """Makes a workflow whose design was verified and approved."""
     design_state.create(home, "crew", "# Summary\n")
     write_design(home, members, groups)
     approve(home)
 
 
 def approve(home: Home) -> None:
-    """The design as it is now is verified and approved."""
+    """Verifies and approves the current design."""
     plan, _ = design_check.read_plan(home)
     assert not plan.errors, [error.text for error in plan.errors]
     design_state.apply_plan(home, plan, [])
@@ -123,7 +123,7 @@ def approve(home: Home) -> None:
 
 
 class Turn:
-    """What a scripted agent has at hand in one turn."""
+    """The objects of a scripted agent in one turn."""
 
     def __init__(self, seat: AgentTurn, record: SessionRecord, kind: str, prompt: str) -> None:
         self.session = record.session["key"]
@@ -171,7 +171,7 @@ class Turn:
 
     @property
     def asked(self) -> list[str]:
-        """The notes that the architect is asked about."""
+        """Returns the notes that the architect is asked about."""
         parts = self.prompt.rpartition("for each of these notes: ")[2].split("\n")[0]
         return parts.rstrip(".").split(", ")
 
@@ -187,7 +187,7 @@ Script = Callable[[Turn], str | Outcome]
 
 
 def scripted_turn(script: Script, log: list[str]) -> type[AgentTurn]:
-    """A seat whose agent is a function: its records and snapshots are real, and no process is started."""
+    """Returns a turn whose agent is a function: its records and snapshots are real, and no process is started."""
 
     class ScriptedTurn(AgentTurn):
         def check(self) -> None:
@@ -215,7 +215,7 @@ def scripted_turn(script: Script, log: list[str]) -> type[AgentTurn]:
 
 
 class CrewRepo:
-    """One repository in which crews are played, call after call."""
+    """One repository in which crews run, call after call."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -232,7 +232,7 @@ class CrewRepo:
         return Home(result, disk or QuickDisk())
 
     def run(self, script: Script, *, yes: bool = False, disk: Disk | None = None, at_once: int = 3) -> int:
-        """One call of the run, from recovery to its end; returns the exit code."""
+        """Makes one call of the run, from recovery to its end; returns the exit code."""
         home = self.home(disk)
         settings: RunSettings = {
             "max_concurrency": at_once,
@@ -262,7 +262,7 @@ class CrewRepo:
             ticks = iter(range(MOST_TICKS))
 
             def tick(now: float) -> None:
-                """A run that continues forever is a failure, and no test that never ends."""
+                """Counts the steps, so that an endless run is a failure."""
                 assert next(ticks, None) is not None, (self.log[-12:], self.statuses(), list(loop.running))
 
             loop = CrewLoop(context, tick=tick)
@@ -272,7 +272,7 @@ class CrewRepo:
         return context.folder.run["exit"]
 
     def backdate(self, times: dict[str, str]) -> None:
-        """Let each agent's last update be at another time."""
+        """Gives each agent's last update another time."""
         home = self.home()
         folder = WorkflowFolder(home)
         with home.lock():
@@ -285,7 +285,7 @@ class CrewRepo:
         approve(self.home())
 
     def answer(self, text: str) -> int:
-        """Answer everything that waits for a person; returns how much it was."""
+        """Answers everything that waits for a person; returns how many items."""
         home = self.home()
         waiting = [member["question"]["number"] for member in self.members().values() if "question" in member]
         for number in waiting:
@@ -305,13 +305,13 @@ class CrewRepo:
         return [entry for entry in self.events if entry["event"] == event]
 
     def sessions(self) -> Iterator[dict[str, Any]]:
-        """Every session of notes, the current ones and those in archives."""
+        """Returns every session of notes, the current ones and those in archives."""
         for path in self.root.glob("orchestration/agents/*/completion_drive/session_*.json"):
             yield json.loads(path.read_text())
 
 
 def obedient_agent(turn: Turn) -> str:
-    """An agent of any role that does what is asked."""
+    """Plays an agent of any role that does what is asked."""
     if turn.role in ("verifier", "design-verifier"):
         return turn.say(result="passed")
     if turn.role == "workflow-architect":

@@ -1,4 +1,4 @@
-"""Made-up runs: a run folder with its state, and a journal with chosen times."""
+"""Artificial runs: a run folder with its state, and a journal with chosen times."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def home_of(repo: Repo) -> Home:
 
 
 def stamp(t: float) -> str:
-    """The time so many seconds into the run."""
+    """Returns the time at a second of the run."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(START + t))
 
 
 class MadeUpRun:
-    """One run, told entry by entry."""
+    """One run, written entry by entry."""
 
     def __init__(self, repo: Repo, tasks: list[str], **options: Any) -> None:
         self.home = home_of(repo)
@@ -57,7 +57,7 @@ class MadeUpRun:
         )
 
     def add(self, t: float, event: str, **facts: Any) -> dict[str, Any]:
-        """One entry, so many seconds after the start."""
+        """Adds one entry at a second after the start."""
         entry = {"at": stamp(t), "t": t, **facts}
         if self.kept is not None:
             self.kept.append((t, event, entry))
@@ -66,7 +66,7 @@ class MadeUpRun:
 
     @contextmanager
     def in_time_order(self) -> Iterator[None]:
-        """What is told inside is written in the order of its time."""
+        """Writes the entries of the block in the order of their time."""
         self.kept = []
         yield
         kept, self.kept = self.kept, None
@@ -88,7 +88,7 @@ class MadeUpRun:
         self.add(t, "run_started", run=self.folder.id, name="Add a login", plans=["plan.md"], tasks=tasks, **facts)
 
     def turn(self, begin: float, end: float, task: str, **facts: Any) -> None:
-        """A whole turn."""
+        """Adds a whole turn."""
         turn = {
             "task": task,
             "iteration": 1,
@@ -105,7 +105,7 @@ class MadeUpRun:
         self.add(end, "turn_ended", outcome="done", status="needs_review", seconds=end - begin, tools=1, **turn)
 
     def work(self, begin: float, end: float, task: str, status: str = "completed", **facts: Any) -> None:
-        """A task from its start to its end, in one turn."""
+        """Adds a task from its start to its end, in one turn."""
         self.add(begin, "task_started", task=task, iteration=1, slot=0)
         self.turn(begin, end, task, **facts)
         result = {"completed": "GREEN", "failed": "FAILED"}.get(status, "")

@@ -14,19 +14,19 @@ KEPT = FIXTURES / "projects"
 
 
 def released() -> list[str]:
-    """The versions whose projects are kept."""
+    """Returns the versions with a kept project."""
     return sorted(path.name.removeprefix("v") for path in KEPT.glob("v*"))
 
 
 def put(repo: Repo, version: str) -> Repo:
-    """The repository with the kept project of that version on its branch."""
+    """Returns the repository with the kept project of that version on its branch."""
     repo.git("switch", "-q", "-c", "feat/auth")
     shutil.copytree(KEPT / f"v{version}", repo.root / ".sow")
     return repo
 
 
 def digest(folder: Path) -> str:
-    """One number for all names and bytes below a folder."""
+    """Returns one digest of all names and bytes below a folder."""
     total = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name, content = path.relative_to(folder).as_posix(), path.read_bytes()

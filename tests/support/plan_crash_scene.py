@@ -1,4 +1,4 @@
-"""A plan of three tasks whose run is killed somewhere, and what must hold after it ran to its end."""
+"""A plan of three tasks whose run is killed at some point, and the checks after its end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MOST_CALLS = 8
 
 
 def scenario(ledger: Path) -> dict[str, Any]:
-    """One that is RED once, one that never says a status, and one that asks; each writes down that it started."""
+    """Returns turns of three tasks: one is RED once, one sets no status, and one asks; each records its starts."""
     start = {"append": {"path": str(ledger), "text": "{task}\n"}}
 
     def write(text: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def scenario(ledger: Path) -> dict[str, Any]:
 
 
 class PlanCrashScene:
-    """One repository with its own home, its workers, and the ledger in which they write down their starts."""
+    """One repository with its own home, its workers, and the ledger with their starts."""
 
     def __init__(self, folder: Path, template: Path, tasks: dict[str, Any] | None = None) -> None:
         self.folder = folder
@@ -82,12 +82,12 @@ class PlanCrashScene:
         (self.folder / name).write_text(yaml.safe_dump(data))
 
     def plan(self, text: str) -> None:
-        """Another plan, committed by the user."""
+        """Commits another plan as the user."""
         (self.repo.root / "plan.md").write_text(text)
         self.repo.git("commit", "-q", "-m", "another plan", "--", "plan.md")
 
     def run(self, kill_at: int = -1, **environment: str) -> Result:
-        """`sow run`, which may be told to die at a boundary."""
+        """Calls `sow run`, which may be told to die at a boundary."""
         if kill_at >= 0:
             crossings = self.folder / "crossings"
             crossings.unlink(missing_ok=True)
@@ -95,11 +95,11 @@ class PlanCrashScene:
         return self.repo.sow("run", "plan.md", "--max-concurrency", "3", "--yes", "--json", **environment)
 
     def start(self) -> subprocess.Popen[bytes]:
-        """The same in the background."""
+        """Starts `sow run` in the background."""
         return self.call("run", "plan.md", "--max-concurrency", "3", "--yes")
 
     def call(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Any call of sow in the background, in a process group of its own, which its calls of git share."""
+        """Starts any call of sow in the background, in a process group of its own, together with its git calls."""
         with self.log.open("ab") as output:
             return subprocess.Popen(
                 [SOW, *arguments],
@@ -111,17 +111,17 @@ class PlanCrashScene:
             )
 
     def crossings(self) -> list[str]:
-        """The boundaries that the last counted call crossed."""
+        """Returns the boundaries of the last counted call."""
         path = self.folder / "crossings"
         return path.read_text().splitlines() if path.exists() else []
 
     def answer(self) -> None:
-        """Answer everything that waits for a person, always with the same words."""
+        """Answers everything that waits for a person, always with the same text."""
         for item in self.repo.ok("inbox", "--json").json["items"]:
             self.repo.ok("answer", str(item["number"]), "blue")
 
     def to_the_end(self) -> list[Result]:
-        """Run again until everything is done, and answer whenever the run waits."""
+        """Repeats the run until everything is done, and answers whenever it waits."""
         calls: list[Result] = []
         while not calls or calls[-1].code == 4:
             assert len(calls) < MOST_CALLS, calls
@@ -131,7 +131,7 @@ class PlanCrashScene:
         return calls
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """Every task's state, as it is on disk."""
+        """Returns every task's state on disk."""
         paths = sorted(self.repo.project.glob("phases/*/tasks/[0-9]*/state.yaml"))
         return {path.parent.name: yaml.safe_load(path.read_text())["task"] for path in paths}
 
@@ -140,14 +140,14 @@ class PlanCrashScene:
         return [yaml.safe_load(path.read_text())["session"] for path in paths]
 
     def starts(self) -> dict[str, int]:
-        """How often a worker started on each task."""
+        """Returns how often a worker started on each task."""
         lines = self.ledger.read_text().splitlines() if self.ledger.exists() else []
         return {task: lines.count(task) for task in dict.fromkeys(lines)}
 
     def still_to_start(self) -> dict[str, int]:
-        """How often a worker may still start on each task, if nothing of it is handed in but what is on disk.
+        """Returns how often a worker may still start on each task, if only the work on disk is handed in.
 
-        One that was at work when the run was killed may have written its line later than we looked.
+        A worker that was killed with the run may have written its entry after the last read.
         """
         records = self.records()
         result = {}
@@ -161,7 +161,7 @@ class PlanCrashScene:
         return result
 
     def alive(self) -> list[int]:
-        """Every live process that was started for this repository and carries a mark of ours."""
+        """Returns every live process of this repository with a mark of sow."""
         root = f"SOW_ROOT={self.repo.root}".encode()
         own = f"HOME={self.folder}/home".encode()
         result = []
@@ -174,7 +174,7 @@ class PlanCrashScene:
         return result
 
     def held(self) -> list[str]:
-        """Every claim that somebody holds, and every lock that git left."""
+        """Returns every held claim, and every lock that git left."""
         git = self.repo.root / ".git"
         paths = [str(path) for path in git.rglob("*.lock") if not path.name.startswith("claim-")]
         paths = [path for path in paths if "/sow/" not in path]
@@ -189,7 +189,7 @@ class PlanCrashScene:
         return paths
 
     def lost(self) -> list[str]:
-        """Commits of workers that no ref reaches."""
+        """Returns commits of workers that no ref reaches."""
         listed = self.repo.git("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)")
         commits = [line.split()[1] for line in listed.splitlines() if line.startswith("commit")]
         reached = set(self.repo.git("rev-list", "--glob=refs/").split())
@@ -197,7 +197,7 @@ class PlanCrashScene:
         return [item for item in free if self.repo.git("show", "-s", "--format=%s", item).startswith("Part ")]
 
     def end(self) -> dict[str, Any]:
-        """What every way to the end must have in common."""
+        """Returns what every way to the end must have in common."""
         listed = self.repo.git("ls-tree", "-r", BRANCH).splitlines()
         return {
             "statuses": {ident: (task["status"], task.get("result")) for ident, task in self.states().items()},
@@ -210,7 +210,7 @@ class PlanCrashScene:
         }
 
     def feedback(self) -> dict[str, list[str]]:
-        """What was said about each task, file by file, without the time."""
+        """Returns the feedback on each task, file by file, without the time."""
         result: dict[str, list[str]] = {}
         for path in sorted(self.repo.project.glob("phases/*/tasks/[0-9]*/feedback/*.md")):
             lines = [line for line in path.read_text().splitlines() if not line.startswith("- at: ")]
@@ -218,7 +218,7 @@ class PlanCrashScene:
         return result
 
     def complaints(self) -> list[str]:
-        """What is wrong at the end, whatever happened on the way."""
+        """Returns what is wrong at the end, independently of the way."""
         wrong = [f"process {pid} is alive" for pid in self.alive()]
         wrong += [f"{path} is held" for path in self.held()]
         wrong += [f"commit {item} is lost" for item in self.lost()]
@@ -257,7 +257,7 @@ git commit -q -m 'Part of both' || true
 
 
 def rough(ledger: Path) -> dict[str, Any]:
-    """The first worker fails its check, the second conflicts with it and resolves that when it is sent back."""
+    """Returns turns: the first worker fails its check, the second conflicts with it and resolves that."""
     start = {"append": {"path": str(ledger), "text": "{task}\n"}}
     commit, hand_in = {"commit": "Part {task}"}, {"status": "needs_review"}
 
@@ -296,7 +296,7 @@ if git log --format=%s | grep -qx Second; then rm -f wrong.txt; echo > more.txt;
 
 
 def meeting(ledger: Path) -> dict[str, Any]:
-    """The second worker breaks the check of the first without a conflict, and is sent back by the final checks."""
+    """Returns turns: the second worker breaks the check of the first, and the final checks send it back."""
     start = {"append": {"path": str(ledger), "text": "{task}\n"}}
     commit, hand_in = {"commit": "Part {task}"}, {"status": "needs_review"}
     part = {"write": {"path": "part_{task}.txt", "text": "two\n"}}
@@ -307,7 +307,7 @@ def meeting(ledger: Path) -> dict[str, Any]:
 
 
 def template(folder: Path) -> Path:
-    """A repository with a plan on a branch of its own, and work of the user that is not committed."""
+    """Returns a repository with a plan on a branch of its own, and uncommitted work of the user."""
     root = folder / "repo"
     root.mkdir()
     repo = Repo(root, fresh_environment(folder / "home"))
@@ -330,7 +330,7 @@ def was_killed(result: Result) -> bool:
 
 
 class GatedScene(PlanCrashScene):
-    """The same plan with workers that wait for a gate to be opened."""
+    """The same plan with workers that wait at a gate."""
 
     def __init__(self, folder: Path, source: Path, *, before: Any = (), after: Any = ()) -> None:
         self.gate = folder.parent / f"{folder.name}.gate"
@@ -340,18 +340,18 @@ class GatedScene(PlanCrashScene):
         super().__init__(folder, source, {"default": [[start, *before, wait, *work]]})
 
     def begin(self) -> subprocess.Popen[bytes]:
-        """A run whose first two workers are at work."""
+        """Starts a run whose first two workers are working."""
         before = sum(self.starts().values())
         process = self.start()
         wait_for(lambda: sum(self.starts().values()) >= before + 2)
         return process
 
     def open(self, process: subprocess.Popen[bytes]) -> int:
-        """Open the gate and let the run come to its end; returns its exit code."""
+        """Opens the gate and waits for the end of the run; returns its exit code."""
         self.gate.touch()
         return process.wait(300)
 
     def leave(self) -> None:
-        """Whatever happened: nobody waits at the gate any more."""
+        """Ends every worker that waits at the gate."""
         self.gate.touch()
         wait_for(lambda: not self.alive())

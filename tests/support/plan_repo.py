@@ -33,7 +33,7 @@ GREEN = "printf 'Quality Control: GREEN\\n\\nFeedback: fine\\n'\n"
 
 
 class PlanRepo:
-    """One repository, its plan, its crew and what its runs left."""
+    """One repository, its plan, its crew and its runs."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
         self.repo = repo
@@ -61,7 +61,7 @@ class PlanRepo:
         self.act("reviewer", GREEN)
 
     def configure(self, **sections: Any) -> None:
-        """Change sections of the user's config; commands stay allowed unless `checks` says something else."""
+        """Changes sections of the user's config; commands stay allowed unless `checks` says something else."""
         checks = {"allow": ["*"], **sections.pop("checks", self.settings["checks"])}
         self.settings |= {**sections, "checks": checks}
         path = Path(self.repo.environment["HOME"], ".config", "sow", "config.yaml")
@@ -69,7 +69,7 @@ class PlanRepo:
         path.write_text(yaml.safe_dump(self.settings))
 
     def simulated(self, name: str, role: str, *turns: list[dict[str, Any]], **tasks: Any) -> None:
-        """Let a simulated agent play a role; its turns are for every task, or by task as `t010=[…]`."""
+        """Lets a simulated agent play a role; its turns are for every task, or by task as `t010=[…]`."""
         path = self.folder / f"{name}.yaml"
         values = {key.removeprefix("t"): value for key, value in tasks.items()}
         path.write_text(yaml.safe_dump({"tasks": {**values, **({"default": list(turns)} if turns else {})}}))
@@ -80,17 +80,17 @@ class PlanRepo:
         self.configure()
 
     def act(self, who: str, script: str) -> None:
-        """What `role`, `role-task` or `role-task-turn` does."""
+        """Sets what `role`, `role-task` or `role-task-turn` does."""
         (self.folder / f"{who}.sh").write_text(script)
 
     def judge(self, task: str, *flags: str) -> None:
-        """The verdicts on a task, one after the other."""
+        """Sets the verdicts on a task, one after the other."""
         for number, flag in enumerate(flags, 1):
             text = f"printf 'Quality Control: {flag}\\n\\nFeedback: round {number} of {task}\\n'\n"
             self.act(f"quality-control-{task}-{number}", text)
 
     def plan(self, *tasks: dict[str, Any] | str, commit: bool = True, **options: Any) -> None:
-        """A plan of these tasks, numbered from 1; a text is a name, after `<` come its dependencies."""
+        """Writes a plan of these tasks, numbered from 1; a text is a name, after `<` come its dependencies."""
         listed = []
         for number, task in enumerate(tasks, 1):
             name, _, needs = task.partition("<") if isinstance(task, str) else (f"Part {number}", "", "")
@@ -107,7 +107,7 @@ class PlanRepo:
         return self.repo.sow("run", plan, *arguments, **options)
 
     def start(self, *arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        """The same in the background; it is ended with the test at the latest."""
+        """Starts the same in the background; it ends with the test at the latest."""
         run = subprocess.Popen(
             [SOW, "run", "plan.yaml", *arguments],
             cwd=self.repo.root,
@@ -120,7 +120,7 @@ class PlanRepo:
         return run
 
     def close(self) -> None:
-        """End what a failed test left running."""
+        """Ends the processes that a failed test left."""
         for run in self.started:
             if run.poll() is None:
                 run.send_signal(signal.SIGTERM)
@@ -130,12 +130,12 @@ class PlanRepo:
         return (self.folder / f"{role}-{task}-{turn}.prompt").read_text()
 
     def turns(self, task: str, role: str = "implementer") -> int:
-        """How many turns a role had on a task."""
+        """Returns how many turns a role had on a task."""
         path = self.folder / f"{role}-{task}.count"
         return int(path.read_text()) if path.exists() else 0
 
     def task(self, task: str) -> dict[str, Any]:
-        """A task as its state file has it."""
+        """Returns a task from its state file."""
         result: dict[str, Any] = yaml.safe_load(self.repo.state(task))["task"]
         return result
 
@@ -144,30 +144,30 @@ class PlanRepo:
         return {path.name: self.task(path.name)["status"] for path in sorted(folder.iterdir())}
 
     def runs(self) -> list[dict[str, Any]]:
-        """The states of all runs, oldest first."""
+        """Returns the states of all runs, oldest first."""
         paths = sorted((self.repo.root / ".sow/local/runs").glob("*/state.yaml"))
         return [yaml.safe_load(path.read_text())["run"] for path in paths]
 
     def journal(self, *events: str) -> list[dict[str, Any]]:
-        """What the last run wrote down, or the entries of some events."""
+        """Returns the journal of the last run, or its entries of some events."""
         path = max((self.repo.root / ".sow/local/runs").glob("*/journal.jsonl"))
         entries = [json.loads(line) for line in path.read_text().splitlines()]
         return [entry for entry in entries if not events or entry["event"] in events]
 
     def has_happened(self, event: str, **facts: Any) -> bool:
-        """Whether the journal has such an entry by now."""
+        """Tells whether the journal has such an entry."""
         try:
             return any(facts.items() <= entry.items() for entry in self.journal(event))
         except (ValueError, OSError):  # not there yet, or half written
             return False
 
     def worktrees(self) -> set[str]:
-        """The folders that git knows as worktrees, but for the home and the slots, which stay for the next run."""
+        """Returns the folders of git's worktrees, without the home and the slots, which stay for the next run."""
         lines = self.repo.git("worktree", "list", "--porcelain").splitlines()
         names = {Path(line.split(" ", 1)[1]).name for line in lines if line.startswith("worktree ")}
         return {name for name in names if name != "repo" and not name.startswith("slot-")}
 
     def alive(self) -> list[int]:
-        """Processes that carry the mark of any turn or check of this test's agents."""
+        """Returns processes with the mark of any turn or check of this test's agents."""
         home = f"HOME={self.repo.environment['HOME']}".encode()
         return [pid for pid in processes() if pid != os.getpid() and home in environment_of(pid)]

@@ -14,7 +14,7 @@ import pytest
 def few_of(
     names: str | tuple[str, ...], cases: Iterable[Any], count: int = 2, *, always: Collection[Any] = (), **options: Any
 ) -> pytest.MarkDecorator:
-    """Parametrize a test, and mark all cases as full except `always` and `count` others, spread over the table."""
+    """Parametrizes a test, and marks all cases as full except `always` and `count` others, spread over the table."""
     one = isinstance(names, str) and "," not in names
     listed = [case if hasattr(case, "marks") else pytest.param(*([case] if one else case)) for case in cases]
     given = [_name(case, one) for case in listed]
@@ -35,14 +35,14 @@ def _name(case: Any, one: bool) -> Any:
 
 
 def sample(items: list[pytest.Item], seed: str, count: int) -> list[pytest.Item]:
-    """Choose this many of the tests that are marked as full; the same seed chooses the same tests."""
+    """Chooses this many of the tests that are marked as full; the same seed chooses the same tests."""
     deep = [item for item in items if item.get_closest_marker("full") and item.path.parent.name != "full"]
     chosen = set(random.Random(seed).sample(range(len(deep)), min(count, len(deep))))
     return [item for number, item in enumerate(deep) if number in chosen]
 
 
 def all_of(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Any], Any]:
-    """Let one test go through all cases of a table of data; every case that fails is named."""
+    """Makes one test of all cases of a table of data; it names every case that fails."""
     expected = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     table = [_arguments(case, len(expected)) for case in cases]
 
@@ -70,6 +70,6 @@ def all_of(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Any]
 
 
 def _arguments(case: Any, count: int) -> tuple[Any, ...]:
-    """The values of a case, one for each name."""
+    """Returns the values of a case, one for each name."""
     values: tuple[Any, ...] = case.values if hasattr(case, "marks") else (case,) if count == 1 else tuple(case)
     return values

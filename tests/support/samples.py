@@ -1,4 +1,4 @@
-"""Tasks, phases, notes and actors as the rules expect them."""
+"""Samples of tasks, phases, notes and actors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ACTORS = {"person": ADA, "orchestrator": LEAD, "worker": OWN_WORKER, "other work
 
 
 def task(ident: str = "010", status: str = "pending", **changes: Any) -> Any:
-    """A task as its state file has it."""
+    """Returns a task as in its state file."""
     made: dict[str, Any] = {
         "id": ident,
         "name": f"Task {ident}",
@@ -41,13 +41,13 @@ def task(ident: str = "010", status: str = "pending", **changes: Any) -> Any:
 
 
 def phase(name: str, status: str = "pending", **changes: Any) -> Any:
-    """A phase as the project's file has it."""
+    """Returns a phase as in the project's file."""
     proposal = {"reason": "a race", "question": 1} if status == "proposed" else {}
     return {"name": name, "status": status, "created_at": BEFORE, **proposal, **changes}
 
 
 def note(status: str = "open", **changes: Any) -> Any:
-    """A note as it is stored."""
+    """Returns a note as it is stored."""
     made: dict[str, Any] = {
         "note_id": "note_001",
         "timestamp": 1727540700,

@@ -31,7 +31,7 @@ Picture = dict[str, str]
 
 
 class Turn:
-    """What the worker does in one turn: a line of code, entries in its log, perhaps a note, and its status."""
+    """A worker's acts in one turn: a line of code, entries in its log, perhaps a note, and its status."""
 
     def __init__(self, line: str, entries: list[tuple[str, str]], status: str) -> None:
         self.line = line
@@ -39,7 +39,7 @@ class Turn:
         self.status = status
 
     def commands(self) -> list[str]:
-        """The turn of a worker that has a shell."""
+        """Returns the turn of a worker that has a shell."""
         logged = [[SOW, "agent", "log", text, f"--action={action}", "--result=info"] for action, text in self.entries]
         note = ["--description", QUESTION, "--context", "the signature", "--category", "requirements"]
         noted = [[SOW, "note", "add", *note], [SOW, "note", "escalate", "1", "--reason", "only a person knows"]]
@@ -47,7 +47,7 @@ class Turn:
         return [f"echo '{self.line}' >> {FILE}", *map(shlex.join, texts)]
 
     def edits(self, iteration: int) -> list[Edit]:
-        """The turn of a worker that can only edit files, and so edits those in its task folder."""
+        """Returns the turn of a worker that can only edit files, and so edits those in its task folder."""
         head = f"### 2026-01-31T09:00:00Z · implementer-{iteration}"
         logged = [f"\n{head} · {action} · info\n\n{text}\n" for action, text in self.entries]
         status = (f"{TASK_FOLDER}/state.yaml", "  status: in_progress\n", f"  status: {self.status}\n")
@@ -62,7 +62,7 @@ TURNS = (
 
 
 def write_worker(path: Path) -> None:
-    """A program that does the turn of the task's present iteration, with real calls of sow."""
+    """Writes a program that does the turn of the task's present iteration, with real calls of sow."""
     cases = [f"{number}) {' && '.join(turn.commands())} ;;" for number, turn in enumerate(TURNS, 1)]
     iteration = "sed -n 's/^  iteration: //p' \"$SOW_DESK/state.yaml\""
     path.write_text("\n".join(["#!/bin/sh", f"case $({iteration}) in", *cases, "esac", ""]))
@@ -70,7 +70,7 @@ def write_worker(path: Path) -> None:
 
 
 def bind(repo: Repo, kind: str, settings: dict[str, Any]) -> None:
-    """Let an executor of this type play the implementer."""
+    """Binds an executor of this type to the implementer."""
     executor = {"type": kind, "settings": settings}
     config = {"agents": {"executors": {"mine": executor}, "bindings": {"implementer": "mine"}}}
     path = Path(repo.environment["HOME"], ".config", "sow", "config.yaml")
@@ -79,7 +79,7 @@ def bind(repo: Repo, kind: str, settings: dict[str, Any]) -> None:
 
 
 def scripted(folder: Path) -> dict[str, str]:
-    """The settings of a simulated agent that runs the worker in this folder, whatever it is told."""
+    """Returns the settings of a simulated agent that runs the worker in this folder, whatever its prompt is."""
     write_worker(folder / "worker")
     steps = folder / "scenario.yaml"
     steps.write_text(yaml.safe_dump({"tasks": {"default": [[{"run": [str(folder / "worker")]}]]}}))
@@ -87,7 +87,7 @@ def scripted(folder: Path) -> dict[str, str]:
 
 
 def expected(folder: Path, template: Path, cues: Sequence[str]) -> list[Picture]:
-    """What the simulated agent leaves in a repository of its own below this folder."""
+    """Returns the result of the simulated agent in a repository of its own below this folder."""
     shutil.copytree(template, folder / "repo", symlinks=True)
     repo = Repo(folder / "repo", fresh_environment(folder / "home"))
     bind(repo, "simulated", scripted(folder))
@@ -95,7 +95,7 @@ def expected(folder: Path, template: Path, cues: Sequence[str]) -> list[Picture]
 
 
 def play(repo: Repo, cues: Sequence[str], *, resumes: bool = True) -> list[Picture]:
-    """The whole scenario; each turn's cue tells the worker what to do. Returns a picture after every step."""
+    """Plays the whole scenario; each turn's cue tells the worker what to do. Returns a picture after every step."""
     repo.ok("task", "create", "--name", f"{NAME} {cues[0]}", "--agent", "implementer")
     begun = _step(repo, ("agent", "spawn", "implementer", "010"))
     answer, feedback = f"{ANSWER} {cues[1]}", f"{FEEDBACK} {cues[2]}"
@@ -116,7 +116,7 @@ def _step(repo: Repo, *calls: tuple[str, ...]) -> Picture:
 
 
 def picture(repo: Repo) -> Picture:
-    """Every state file of the project and the work itself, without ids and times."""
+    """Returns every state file of the project and the work itself, without ids and times."""
     result = {str(path.relative_to(repo.root)): path.read_text() for path in repo.project.rglob("*") if path.is_file()}
     result[FILE] = (repo.root / FILE).read_text()
     for pattern, instead in MASKS:
@@ -125,7 +125,7 @@ def picture(repo: Repo) -> Picture:
 
 
 def turns(repo: Repo) -> list[list[tuple[Any, ...]]]:
-    """Each session's turns: of what kind, with what outcome, in which status, and whether that was inferred."""
+    """Returns each session's turns: their kind, outcome and status, and whether that was inferred."""
     paths = sorted((repo.root / ".sow/local/sessions/010").glob("*/record.yaml"))
     sessions = [yaml.safe_load(path.read_text())["session"]["turns"] for path in paths]
     keys = ("kind", "outcome", "status", "inferred")

@@ -22,13 +22,13 @@ class WorkerRepo:
         repo.environment["SOW_AGENTS_IMPLEMENTER"] = "simulated"
 
     def scenario(self, *turns: list[dict[str, Any]], task: str = "default") -> None:
-        """What the worker does, turn by turn."""
+        """Sets what the worker does, turn by turn."""
         path = self.folder / "scenario.yaml"
         path.write_text(yaml.safe_dump({"tasks": {task: [list(turn) for turn in turns]}}))
         self.repo.environment["SOW_SIMULATED_SCENARIO"] = str(path)
 
     def limits(self, **values: str | int) -> None:
-        """Time-outs and sizes, in the user's config."""
+        """Sets time-outs and sizes in the user's config."""
         folder = Path(self.repo.environment["HOME"]) / ".config" / "sow"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.yaml").write_text(yaml.safe_dump({"limits": values}))
@@ -40,7 +40,7 @@ class WorkerRepo:
         return self.repo.sow("agent", "resume", "010", text, *arguments)
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """A sow call that continues in the background, in a session of its own."""
+        """Starts a sow call in the background, in a session of its own."""
         return subprocess.Popen(
             [SOW, *arguments],
             cwd=self.repo.root,
@@ -51,7 +51,7 @@ class WorkerRepo:
         )
 
     def record(self, number: int = 1) -> dict[str, Any]:
-        """What is on disk about a session."""
+        """Returns the record of a session on disk."""
         path = self.repo.root / f".sow/local/sessions/010/{number}/record.yaml"
         session: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
         return session
@@ -63,20 +63,20 @@ class WorkerRepo:
         return self.repo.root / f".sow/local/sessions/010/{session}/turn-{turn:03d}.{ending}"
 
     def marks(self) -> set[str]:
-        """The marks of every session of the task."""
+        """Returns the marks of every session of the task."""
         result = set()
         for path in (self.repo.root / ".sow/local/sessions").rglob("record.yaml"):
             result.add(yaml.safe_load(path.read_text())["session"]["mark"])
         return result
 
     def alive(self) -> set[int]:
-        """Every live process that carries one of our marks, or whose command line names this folder."""
+        """Returns every live process with a mark of sow, or whose command line names this folder."""
         marks = {f"SOW_MARK={mark}".encode() for mark in self.marks()}
         return {pid for pid in processes() if marks & set(environment_of(pid))}
 
 
 def script(worker: WorkerRepo, text: str, *, limits: dict[str, Any] | None = None, **settings: Any) -> None:
-    """A program of the test's own, as the executor `script`."""
+    """Makes a program of the test, as the executor `script`."""
     path = worker.folder / "agent.sh"
     path.write_text(text)
     path.chmod(0o755)
@@ -99,7 +99,7 @@ def environment_of(pid: int) -> list[bytes]:
 
 
 def wait_for(condition: Any, seconds: float = 120.0) -> Any:
-    """Wait until something is so, and return it."""
+    """Waits until something is true, and returns it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         result = condition()
@@ -110,7 +110,7 @@ def wait_for(condition: Any, seconds: float = 120.0) -> Any:
 
 
 def end(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str, str]:
-    """Signal a call of sow and wait for its end."""
+    """Signals a call of sow and waits for its end."""
     process.send_signal(number)
     out, err = process.communicate(timeout=300)
     return process.returncode, out.decode(), err.decode()

@@ -1,6 +1,6 @@
 """Random histories of one task in a run: every stage writes step by step, and the run may be killed at each.
 
-What happens is thrown once for each occasion, so that a history with a crash has the same luck as one without.
+Each event is random by its place, so that a history with a crash has the same events as one without.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_STEPS = 400
 
 
 class RunKilled(Exception):
-    """The run was killed here."""
+    """Raised where the run is killed."""
 
 
 class History:
@@ -53,11 +53,11 @@ class History:
 
     @property
     def answers(self) -> int:
-        """How many questions a person has answered."""
+        """Returns how many questions a person has answered."""
         return len(self.disk["questions"])
 
     def thrown(self, *occasion: Any) -> float:
-        """A number that is always the same for the same occasion."""
+        """Returns a random number that is always the same for the same place."""
         return random.Random(f"{self.seed} {occasion}").random()
 
     def goes_well(self, *occasion: Any) -> bool:
@@ -70,14 +70,14 @@ class History:
             raise RunKilled
 
     def write(self, changed: Any) -> None:
-        """Replace the state file as a whole."""
+        """Replaces the state file."""
         self.door()
         validate({"schema_version": "1.2.0", "revision": 0, "task": changed})
         self.disk = changed
         self.door()
 
     def play(self) -> str:
-        """Go through all stages to the end; returns the status that the task ends with."""
+        """Goes through all stages to the end; returns the final status."""
         for _ in range(MOST_STEPS):
             try:
                 self.step()
@@ -116,7 +116,7 @@ class History:
         self.turn()
 
     def turn(self) -> None:
-        """The worker hands in, asks, fails or takes too long; it writes its own status, and nobody dies with it."""
+        """The worker hands in, asks, fails or takes too long; it writes its own status, without a kill."""
         self.door()
         thrown = self.thrown("turn", self.disk["iteration"], self.disk.get("retry_count", 0))
         if thrown < 0.7:
@@ -157,7 +157,7 @@ class History:
         }
 
     def commands(self, *kinds: str) -> list[tuple[str, str]]:
-        """The checks that have no evidence of these kinds in this iteration."""
+        """Returns the checks without evidence of these kinds in this iteration."""
         existing = {
             evidence["command"]
             for evidence in self.disk.get("evidence", [])
@@ -194,7 +194,7 @@ class History:
         self.write({**self.disk, "reviews": [*self.disk.get("reviews", []), one]})
 
     def passing(self) -> bool:
-        """Whether all that is recorded of this iteration lets the work pass."""
+        """Tells whether all records of this iteration let the work pass."""
         iteration = self.disk["iteration"]
         checks = [evidence for evidence in self.disk.get("evidence", []) if evidence["iteration"] == iteration]
         fine = all(check["passed"] for check in checks if check["kind"] != "merge")
@@ -239,7 +239,7 @@ class History:
         self.write(rules.ask(changed, "What now?", number=self.answers + 1, now=NOW))
 
     def on_wait(self) -> None:
-        """A person answers, up to a point."""
+        """A person answers, up to a limit."""
         assert self.disk["status"] == "paused"
         if self.answers == MOST_ANSWERS:
             self.over = True

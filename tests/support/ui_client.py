@@ -19,7 +19,7 @@ PATIENCE = 30
 
 
 class Answer:
-    """What came back."""
+    """A reply."""
 
     def __init__(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         self.status = status
@@ -66,7 +66,7 @@ class Dashboard:
         return str(self.said["url"]).partition("#token=")[2]
 
     def secrets(self) -> dict[str, Any]:
-        """The server's secrets, as the user's own file has them."""
+        """Returns the server's secrets from the user's own file."""
         data: dict[str, Any] = json.loads(self.file.read_text())
         return data
 
@@ -78,14 +78,14 @@ class Dashboard:
         return expected[0]
 
     def own_headers(self, method: str = "GET") -> dict[str, str]:
-        """The headers of our own page."""
+        """Returns the headers of sow's own page."""
         headers = {"Host": self.host, "Cookie": self.cookie, "Sec-Fetch-Site": "same-origin"}
         if method == "POST":
             headers |= {"Origin": f"http://{self.host}", "Content-Type": "application/json", "X-Sow": "1"}
         return headers
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str | None] | None = None) -> Answer:
-        """One request of our own page, with some of its headers put otherwise, or left out where they are None."""
+        """Sends one request of sow's own page, with some of its headers changed, or left out if they are None."""
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         sent: dict[str, str | None] = {
             **self.own_headers(method),
@@ -96,7 +96,7 @@ class Dashboard:
         return self.raw(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + data, method)
 
     def raw(self, data: bytes, method: str = "GET") -> Answer:
-        """The answer to these bytes, whatever they are."""
+        """Returns the reply to these bytes."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as line:
             line.sendall(data)
             result = http.client.HTTPResponse(line, method=method)
@@ -104,7 +104,7 @@ class Dashboard:
             return Answer(result.status, result.getheaders(), result.read())
 
     def sign_in(self) -> Dashboard:
-        """Exchange the present token for a cookie."""
+        """Exchanges the present token for a cookie."""
         answer = self.ask("POST", "/api/session", {"token": self.secrets()["token"]})
         assert answer.status == 204, answer
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
@@ -114,12 +114,12 @@ class Dashboard:
         return Feed(self, after, headers)
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kills the server."""
         os.kill(self.process.pid, signal.SIGKILL)
         self.end()
 
     def end(self) -> str:
-        """End it with SIGTERM; returns its stderr."""
+        """Ends the server with SIGTERM; returns its stderr."""
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -129,7 +129,7 @@ class Dashboard:
         return self.complaints()
 
     def complaints(self) -> str:
-        """What it has said on stderr so far."""
+        """Returns its stderr so far."""
         return os.pread(self.errors.fileno(), 1 << 20, 0).decode()
 
     def __enter__(self) -> Dashboard:
@@ -143,7 +143,7 @@ class Dashboard:
 
 
 class Feed:
-    """A page that listens."""
+    """A page that listens to the feed."""
 
     def __init__(self, dashboard: Dashboard, after: str, headers: dict[str, str]) -> None:
         self.line = socket.create_connection(("127.0.0.1", dashboard.port), timeout=PATIENCE)
@@ -156,7 +156,7 @@ class Feed:
         self.headers = http.client.parse_headers(self.file)
 
     def next(self) -> dict[str, str]:
-        """The next event, or comment, as its fields."""
+        """Returns the next event, or comment, as its fields."""
         result: dict[str, str] = {}
         while (line := self.file.readline()) != b"\n":
             assert line.endswith(b"\n"), "the feed has ended"
@@ -165,7 +165,7 @@ class Feed:
         return result
 
     def until(self, event: str) -> dict[str, str]:
-        """The next event of a kind."""
+        """Returns the next event of a kind."""
         while (result := self.next()).get("event") != event:
             pass
         return result

@@ -45,7 +45,7 @@ Requirements go to the person, technology to the solution architect, order and g
 
 
 class WorkflowRepo:
-    """A repository in which `sow workflow new` has been, and the ways to continue."""
+    """A repository after `sow workflow new`, and the next steps."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
         self.repo = repo
@@ -60,12 +60,12 @@ class WorkflowRepo:
         return self
 
     def design(self) -> WorkflowRepo:
-        """The example's design, as its architect writes it."""
+        """Writes the example's design, as its architect does."""
         shutil.copytree(EXAMPLE / "design", self.orchestration, dirs_exist_ok=True)
         return self
 
     def crew(self, needs: dict[str, list[str]], **fields: Any) -> WorkflowRepo:
-        """A design of agents that depend on each other, each with an output and a verifier of its own."""
+        """Writes a design of agents that depend on each other, each with an output and a verifier of its own."""
         agents = []
         for number, (name, before) in enumerate(needs.items()):
             inputs = [f"agents/{item}/task_output/{item}.txt" for item in before]
@@ -92,7 +92,7 @@ class WorkflowRepo:
         self.write("workflow_coordination_plan.md", f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n{prose}")
 
     def head(self) -> dict[str, Any]:
-        """The frontmatter of the plan that is here."""
+        """Returns the frontmatter of the plan on disk."""
         text = (self.repo.root / PLAN).read_text()
         data: dict[str, Any] = yaml.safe_load(text.split("---\n")[1])
         return data
@@ -103,7 +103,7 @@ class WorkflowRepo:
         place.write_text(text)
 
     def scripted(self, turns: dict[str, list[list[dict[str, Any]]]]) -> WorkflowRepo:
-        """Let scripts play every role, turn by turn."""
+        """Lets scripts play every role, turn by turn."""
         path = self.folder / "scenario.yaml"
         path.write_text(yaml.safe_dump({"tasks": turns}))
         executor = {"type": "simulated", "settings": {"scenario": str(path)}}
@@ -114,12 +114,12 @@ class WorkflowRepo:
 
     @property
     def status(self) -> dict[str, Any]:
-        """shared_status.json as it is there."""
+        """Returns shared_status.json."""
         data: dict[str, Any] = json.loads((self.orchestration / "shared_status.json").read_text())
         return data
 
     @property
     def state(self) -> dict[str, Any]:
-        """The workflow in state.yaml."""
+        """Returns the workflow in state.yaml."""
         workflow: dict[str, Any] = yaml.safe_load((self.orchestration / "state.yaml").read_text())["workflow"]
         return workflow

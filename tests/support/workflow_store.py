@@ -30,7 +30,7 @@ CREW = {
 
 
 class DiskStopped(BaseException):
-    """What a process that is killed would not live to see."""
+    """Raised where a process is killed."""
 
 
 class StoppingDisk(Disk):
@@ -70,7 +70,7 @@ class StoredWorkflow:
         self.folder = WorkflowFolder(self.home)
 
     def begin(self) -> StoredWorkflow:
-        """The workflow with its crew, which has not started."""
+        """Makes the workflow with its crew, which has not started."""
         design_state.create(self.home, "user_management", "# Conversation Summary\n")
         plan = WorkflowPlan()
         plan.task_id, plan.digest = "implement_user_management", "0" * 64
@@ -81,7 +81,7 @@ class StoredWorkflow:
         return self
 
     def with_disk(self, disk: Disk) -> Home:
-        """The same checkout on another disk."""
+        """Returns the same checkout on another disk."""
         return StoredWorkflow(self.root, disk).home
 
     def member(self, name: str = "database_agent") -> MemberState:
@@ -98,7 +98,7 @@ class StoredWorkflow:
         return self.member_folder(name) / "completion_drive/session_current.json"
 
     def set(self, *statuses: str, name: str = "database_agent") -> None:
-        """Moves that an agent makes itself."""
+        """Makes an agent's own moves."""
         for status in statuses:
             members.set_status(self.home, name, status, actor=itself(name))
 
@@ -110,7 +110,7 @@ class StoredWorkflow:
         note_updates.add(self.home, name, **texts, actor=itself(name))
 
     def block(self, text: str = "Is it unique?", name: str = "database_agent") -> str:
-        """A note that is escalated, and its agent blocked; returns the note's id."""
+        """Escalates a note and blocks its agent; returns the note's id."""
         texts = {"description": text, "context": "at work", "category": "requirements"}
         note = note_updates.add(self.home, name, **texts, actor=itself(name))
         note_updates.escalate(self.home, name, note["note_id"], reason="not mine to decide", actor=itself(name))
@@ -122,7 +122,7 @@ class StoredWorkflow:
 
     @contextmanager
     def turn(self, name: str = "database_agent") -> Iterator[None]:
-        """Another process has the agent's turn."""
+        """Lets another process hold the agent's turn."""
         with hold_claim(self.repo, f"task-{name}"):
             yield
 
@@ -132,7 +132,7 @@ def itself(name: str) -> Actor:
 
 
 def result(word: str, number: int = 1, verifier: str = "database_verifier") -> VerificationResults:
-    """What a verifier said."""
+    """Records a verifier's result."""
     return {
         "result": word,
         "missing_evidence": [] if word == "passed" else ["no test was run"],
@@ -144,7 +144,7 @@ def result(word: str, number: int = 1, verifier: str = "database_verifier") -> V
 
 
 def deaths(flow: StoredWorkflow, act: Callable[[Home], object]) -> Iterator[int]:
-    """Do an act again and again, dying one change later each time; ends with the first time that it gets through."""
+    """Repeats an act that dies one change later each time, until it succeeds."""
     at = 1
     while True:
         try:

@@ -32,7 +32,7 @@ def home_at(root: Path | str) -> Home:
 
 
 def record_of(home: Home, run: str) -> RunFolder:
-    """The record of a run, made where there is none yet."""
+    """Returns the record of a run, and makes it if it is missing."""
     try:
         return run_folder.load(home, run)
     except FileNotFoundError:
@@ -70,11 +70,11 @@ class WorktreeRepo:
         self.integration = Integration(Repository(self.home), record_of(self.home, run))
 
     def keep_history(self, how: str) -> None:
-        """Set how merges look: squash or full."""
+        """Sets the form of merges: squash or full."""
         self.integration.record.run["settings"]["history"] = how
 
     def git(self, *arguments: str, cwd: Path | None = None, ok: bool = True) -> str:
-        """A git command of a worker or a user: their own, and not hardened."""
+        """Runs a git command of a worker or a user: their own, and not hardened."""
         result = subprocess.run(
             ["git", *arguments], cwd=cwd or self.root, env=self.repo.environment, capture_output=True, timeout=300
         )
@@ -102,19 +102,19 @@ class WorktreeRepo:
         return self.worktrees.collect(task, iteration, f"Work on {task}", base)
 
     def merge(self, task: str, commit: str, iteration: int = 1) -> Merge:
-        """Merge a task and advance, as a run does when the checks pass."""
+        """Merges a task and advances, as a run does when the checks pass."""
         merge = self.integration.try_merge(task, iteration, commit, f"Merge task {task}")
         if merge.commit:
             self.integration.record_merge(merge, task=task, iteration=iteration, work=commit)
         return merge
 
     def deliver(self) -> Delivered | DeliveryRefused:
-        """Move the user's branch to what is merged, if that is safe."""
+        """Moves the user's branch to the merged work, if that is safe."""
         with self.integration.repository.locked():
             return fast_forward(self.integration.repository, BRANCH, self.integration.head)
 
     def work(self, task: str, path: str, text: str) -> CollectedWork:
-        """A task that writes one file, from the integration's head."""
+        """Makes a task that writes one file, from the integration's head."""
         where = self.prepare(task, self.integration.head)
         self.write(path, text, where=where)
         return self.collect(task, base=self.integration.head)
@@ -128,11 +128,11 @@ class WorktreeRepo:
         return {name.removeprefix(prefix): oid for name, oid in (line.split() for line in lines)}
 
     def is_kept(self, commit: str) -> bool:
-        """Whether a pin holds this commit."""
+        """Tells whether a pin holds this commit."""
         return bool(self.git("for-each-ref", "--contains", commit, "refs/sow/keep").strip())
 
     def user_side(self) -> dict[str, object]:
-        """All that is the user's: files with their bytes, the index's entries, refs, stash, settings and hooks."""
+        """Returns all that is the user's: files, the index's entries, refs, stash, settings and hooks."""
         files: dict[str, object] = {}
         for folder, folders, names in os.walk(self.root):
             here = Path(folder).relative_to(self.root)
@@ -158,7 +158,7 @@ class WorktreeRepo:
 
 
 def prepare_repo(repo: Repo) -> WorktreeRepo:
-    """The repository with a few files, everything committed."""
+    """Returns the repository with a few files, everything committed."""
     worktree_repo = WorktreeRepo(repo)
     worktree_repo.write("src/a.txt", "one\ntwo\nthree\n")
     worktree_repo.write("src/b.txt", "b\n")
