@@ -73,7 +73,7 @@ def test_a_role_from_a_file_is_used_as_a_subagent(task_repo: Repo, own_folder: T
     assert WORDS in text
 
 
-def test_a_cli_without_subagents_gets_the_text_of_the_file(task_repo: Repo, own_folder: TaskFolder) -> None:
+def test_other_clis_get_the_text_of_the_file(task_repo: Repo, own_folder: TaskFolder) -> None:
     """Without subagents the text of the file comes first, unchanged, and the task follows."""
     text = told(define(task_repo, "swiftdev"), own_folder)
     assert text.startswith(f"{WORDS}\n\nExecute task 010.")
