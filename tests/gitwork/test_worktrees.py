@@ -285,9 +285,8 @@ def test_two_parallel_runs(worktree_repo: WorktreeRepo) -> None:
     assert there.exists()
 
 
-@pytest.mark.full
-def test_submodules(worktree_repo: WorktreeRepo) -> None:
-    """A repository with a submodule has clean worktrees with its entry, and they can be removed."""
+def add_submodule(worktree_repo: WorktreeRepo) -> None:
+    """Commits the submodule lib/other."""
     other = worktree_repo.root.parent / "library"
     other.mkdir()
     worktree_repo.git("init", "-q", "-b", "main", cwd=other)
@@ -295,6 +294,12 @@ def test_submodules(worktree_repo: WorktreeRepo) -> None:
     worktree_repo.commit(where=other)
     worktree_repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "lib/other")
     worktree_repo.commit()
+
+
+@pytest.mark.full
+def test_submodules(worktree_repo: WorktreeRepo) -> None:
+    """A repository with a submodule has clean worktrees with its entry, and they can be removed."""
+    add_submodule(worktree_repo)
     before = worktree_repo.user_side()
     where = worktree_repo.prepare()
     assert worktree_repo.git("status", "--porcelain", cwd=where) == ""
@@ -308,13 +313,7 @@ def test_submodules(worktree_repo: WorktreeRepo) -> None:
 @pytest.mark.full
 def test_a_submodule_that_the_worker_filled(worktree_repo: WorktreeRepo) -> None:
     """A worktree whose submodule has commits of its own is not removed."""
-    other = worktree_repo.root.parent / "library"
-    other.mkdir()
-    worktree_repo.git("init", "-q", "-b", "main", cwd=other)
-    worktree_repo.write("lib.txt", where=other)
-    worktree_repo.commit(where=other)
-    worktree_repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "lib/other")
-    worktree_repo.commit()
+    add_submodule(worktree_repo)
     where = worktree_repo.prepare()
     worktree_repo.git("-c", "protocol.file.allow=always", "submodule", "update", "-q", "--init", cwd=where)
     worktree_repo.write("lib/other/more.txt", where=where)

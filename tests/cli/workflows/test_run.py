@@ -43,6 +43,17 @@ def run(flow: WorkflowRepo, *arguments: str, **options: Any) -> Any:
     return flow.repo.sow("workflow", "run", "--executor", "script", *arguments, **options)
 
 
+def start(flow: WorkflowRepo) -> subprocess.Popen[bytes]:
+    """Starts a run in the background."""
+    return subprocess.Popen(
+        [SOW, "workflow", "run", "--executor", "script"],
+        cwd=flow.repo.root,
+        env=flow.repo.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
 @pytest.mark.full
 def test_a_run_ends_with_the_status_and_exit_0(flow: WorkflowRepo) -> None:
     """The output has a line per turn, then the status of all agents, then the next step."""
@@ -248,13 +259,7 @@ def test_a_missing_program_is_reported_first(flow: WorkflowRepo) -> None:
 def test_two_runs_at_once_are_refused(flow: WorkflowRepo) -> None:
     """The second one names the holder and starts no agent; verify, design and archive wait for the same claim."""
     flow.scripted({"first": [[{"stand": "completion_drive_review"}, {"hang": True}]]})
-    first = subprocess.Popen(
-        [SOW, "workflow", "run", "--executor", "script"],
-        cwd=flow.repo.root,
-        env=flow.repo.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    first = start(flow)
     try:
         wait_for(lambda: flow.status["agents"]["first"]["status"] == "completion_drive_review")
         for item in (["run", "--executor", "script"], ["verify", "--executor", "simulated"], ["archive", "--yes"]):
@@ -278,13 +283,7 @@ def test_a_killed_run_continues(flow: WorkflowRepo, stopped: bool) -> None:
             "second_verifier": PASS,
         }
     )
-    first = subprocess.Popen(
-        [SOW, "workflow", "run", "--executor", "script"],
-        cwd=flow.repo.root,
-        env=flow.repo.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    first = start(flow)
     wait_for(lambda: flow.status["agents"]["first"]["status"] == "completion_drive_review")
     first.kill()
     first.communicate(timeout=300)
@@ -398,13 +397,7 @@ def test_the_report_names_the_answer_for_a_failed_agent(flow: WorkflowRepo) -> N
 def test_notes_of_an_agent_are_listed_by_its_name(flow: WorkflowRepo) -> None:
     """`sow note list --task NAME` shows an agent's notes to a person, and completion knows the agents."""
     flow.scripted({"first": [[{"note": {"description": "Odd", "category": "detail"}}, {"hang": True}]]})
-    started = subprocess.Popen(
-        [SOW, "workflow", "run", "--executor", "script"],
-        cwd=flow.repo.root,
-        env=flow.repo.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    started = start(flow)
     try:
         wait_for(lambda: flow.status["agents"]["first"]["completion_drive_notes_count"] == 1)
         assert "Odd" in flow.repo.ok("note", "list", "--task", "first").out

@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -154,12 +154,6 @@ READING = {
     "log --list": 0,
     "doctor": 1,
 }
-
-
-@pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    with Caller() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +113,6 @@ BROKEN_STATE: dict[str, Damage] = {
     "an endless revision": text(lambda good: good.replace("revision: ", "revision: " + "9" * 5000)),
     "no members": swap("  members:", "  crew:"),
 }
-
-
-@pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    with Caller() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import random
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,12 +45,6 @@ SEQUENCES: dict[str, bytes] = {
 }
 TASK_FOLDER = "phases/implementation/tasks/010"
 TIME = "2026-01-31T09:00:00Z"
-
-
-@pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    with Caller() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

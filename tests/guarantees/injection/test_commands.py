@@ -216,12 +216,6 @@ CASES = [(command, field) for command, fields in FIELDS.items() for field in fie
 
 
 @pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    with Caller() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def busy_template(caller: Caller, _project_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with a task in progress that has a note, others that wait or ask, and a second phase."""
     folder = tmp_path_factory.mktemp("busy")

@@ -61,12 +61,6 @@ WORDS: dict[str, Callable[[list[str]], str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    with Caller() as started:
-        yield started
-
-
 class User:
     """A repository with a task, a `claude` that must not be started, and calls by its user."""
 

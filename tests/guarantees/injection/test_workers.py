@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,12 +53,6 @@ printf '%s\\0' "$0" "$@" > "$HOME/words"
 cat > "$HOME/stdin"
 """
 STDIN = "typed on standard input"
-
-
-@pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    with Caller() as started:
-        yield started
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from conftest import Repo
 from support.call_server import Caller
 from support.quick_cases import few_of
@@ -38,12 +36,6 @@ FIELDS = {
     ("agent new", "--prompt"): ["db", "--description=d", "--prompt={}", "+"],
 }
 NO_WORKFLOW = ("workflow new",)
-
-
-@pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    with Caller() as started:
-        yield started
 
 
 def test_the_table_has_every_field() -> None:

@@ -75,12 +75,6 @@ def mixtures() -> Iterator[Bomb]:
         yield f"mixture {case} of {number}", kind, "".join(parts)
 
 
-@pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    with Caller() as started:
-        yield started
-
-
 def check(name: str, answer: Answer) -> None:
     """Checks that the result is an error with a short message, or that the file is valid; never a crash."""
     assert answer.code in (0, 2), (name, answer)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -107,12 +106,6 @@ READING = [
     "doctor",
     f"validate {TASK_FOLDER}/state.yaml",
 ]
-
-
-@pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    with Caller() as started:
-        yield started
 
 
 def call(caller: Caller, root: Path, environment: dict[str, str], words: str, **options: str) -> Answer:
