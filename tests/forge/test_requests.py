@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from conftest import Repo
 from support.forge_server import ForgeServer
 from support.quick_cases import all_of
