@@ -11,6 +11,7 @@ from bench import (
     command_line,
     context,
     deciding,
+    hosts,
     planning,
     plans,
     running,
@@ -72,6 +73,7 @@ def run_rows(scratch: Path) -> list[Row]:
     bound, barrier = running.crossed().bound(), running.crossed().in_waves()
     mine, plain = worktrees.per_task(scratch)
     first, reuse, checkout = slots.checkouts(scratch)
+    far, near, home = hosts.idle_turns(scratch)
     return [
         Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", seconds, bare, running.OVERHEAD),
         Row(f"{running.BOXED:,} tasks in the sandbox, without it", *running.in_sandbox(scratch), running.MAX_SANDBOX),
@@ -87,6 +89,9 @@ def run_rows(scratch: Path) -> list[Row]:
         Row(f"a clean slot, first use, {worktrees.FILES:,} files", first, checkout, slots.FIRST),
         Row("a clean slot, reuse", reuse, checkout, slots.REUSE),
         Row("sow plan new, beside its planner, at most", planning.added(scratch), planning.ADDED, 1),
+        Row(f"{hosts.TASKS} turns on two hosts, a local run", far, near, hosts.LOCAL),
+        Row("home's processor time for a turn, at most", home / 1000, hosts.HOME_MS / 1000, 1),
+        Row("sleeping turns on four hosts, ideal", *hosts.scaling(scratch), hosts.LINEAR),
         Row(f"{running.WRITERS} writers at once", running.memory(scratch), running.MEGABYTES, 1, "MB"),
     ]
 
