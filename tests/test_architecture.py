@@ -44,7 +44,7 @@ plans.workflow_plan plans.write_back plans.reader plans.task_lists plans.describ
 plans.yaml_plan plans.settings plans.checks plans.fields plans.field_reader plans.dependencies plans.typo_hints
 plans.values plans
 system.remote_git system.git system.sealed_git system.git_worktree_files system.sandbox system.environment
-system.redaction system.checkout system.process system.channel system.caller system.process_table system.live_block
+system.redaction system.checkout system.process system.channel system.caller system.process_table
 system.terminal system.width system.plain_file system.random_ids system.clock system.crash_points system
 domain.advice domain.install domain.runs domain.phase domain.workflows domain.inbox domain.checks domain.reviews
 domain.plans domain.note domain.task domain.text domain.inputs domain.documents domain.lifecycle domain.ids domain.actor

@@ -19,7 +19,6 @@ from sow.reports import event_text
 from sow.reports.remaining_time import RemainingTime
 from sow.reports.run_history import RunHistory
 from sow.system import terminal, width
-from sow.system.live_block import StatusBlock
 from sow.system.terminal import COLOURS, escape_line
 
 Line = tuple[str, str]  # without and with colours
@@ -32,6 +31,10 @@ NARROW, WIDE = 16, 44  # columns of a task's name
 BAR = 30
 SIGNS = {"work": "●", "asks": "?", "pause": "‖", "wait": "·", "full": "█", "empty": "░", "next": "→"}
 ASCII_SIGNS = {"work": "*", "asks": "?", "pause": "=", "wait": ".", "full": "#", "empty": "-", "next": ":"}
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+WRAP_OFF, WRAP_ON = "\x1b[?7l", "\x1b[?7h"  # a character whose width we misjudge must not break the line
+CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
+INDENT = 7  # of the rest of a wrapped line, below the text after the time
 
 
 class RunView:
@@ -304,3 +307,61 @@ def _form(stream: TextIO) -> str:
     if terminal.detail < 0:
         return "nothing"
     return "block" if stream.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb") else "lines"
+
+
+class StatusBlock:
+    """The lines on the screen; the cursor stays at the beginning of the last one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.drawn: list[int] = []  # the columns of each line on the screen
+
+    def size(self) -> tuple[int, int]:
+        """Returns the present columns and rows of the terminal, which may have been resized."""
+        try:
+            terminal_size = os.get_terminal_size(self.stream.fileno())
+        except (OSError, ValueError):
+            return 80, 24
+        return terminal_size.columns or 80, terminal_size.lines or 24
+
+    def draw(self, above: Sequence[str], lines: Sequence[tuple[str, str]]) -> None:
+        """Prints lines above the block, and draws the block again.
+
+        Each line of the block is given plain, which is measured, and painted, which is shown if it fits.
+        """
+        across, rows = self.size()
+        shown = [_fit(plain, painted, across - 1) for plain, painted in lines[: max(rows - 1, 1)]]
+        parts = ["" if self.drawn else HIDE, WRAP_OFF, self._back(across)]
+        parts += [WRAP_ON, *(f"{line}{CLEAR_LINE}\n" for line in _wrap(above, across)), WRAP_OFF] if above else []
+        parts.append("\n".join(f"{text}{CLEAR_LINE}" for _, text in shown))
+        parts += [CLEAR_BELOW, "\r", WRAP_ON]
+        self.drawn = [line_width for line_width, _ in shown]
+        self._send("".join(parts))
+
+    def close(self, above: Sequence[str] = ()) -> None:
+        """Removes the block, prints these last lines, and shows the cursor again."""
+        across = self.size()[0]
+        erase = self._back(across) + CLEAR_BELOW + SHOW if self.drawn else ""
+        self.drawn = []
+        self._send(erase + "".join(f"{line}\n" for line in _wrap(above, across)))
+
+    def _back(self, across: int) -> str:
+        """Moves to the first line of the block; a narrower window wraps long lines into several."""
+        up = sum(max(-(-line_width // across), 1) for line_width in self.drawn[:-1])
+        return "\r" + (f"\x1b[{up}A" if up else "")
+
+    def _send(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
+
+
+def _wrap(texts: Sequence[str], room: int) -> list[str]:
+    return [line for text in texts for line in width.wrap(text, room - 1, INDENT)]
+
+
+def _fit(plain: str, painted: str, room: int) -> tuple[int, str]:
+    line_width = width.columns(plain)
+    if line_width <= room:
+        return line_width, painted
+    short = width.cut(plain, room)
+    return width.columns(short), short
