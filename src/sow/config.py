@@ -251,8 +251,7 @@ class Config:
 
     def sandbox_mode(self, role: str) -> str:
         """Returns whether an agent of this role runs in the sandbox: auto, off or bwrap."""
-        roles: Mapping[str, str] = self.setting("sandbox", "roles") or {}
-        return roles.get(role) or str(self.setting("sandbox", "mode"))
+        return str((self.setting("sandbox", "roles") or {}).get(role) or self.setting("sandbox", "mode"))
 
     def narrow_sandbox(self, mode: str) -> None:
         """Applies the sandbox mode of a plan; `bwrap` holds for checks and all roles. Raises if it is too wide."""
@@ -273,8 +272,7 @@ class Config:
 
     def sandbox_network(self, role: str = "") -> str:
         """Returns what agents of a role may reach: all, model or none."""
-        roles: Mapping[str, str] = self.setting("sandbox", "network_roles") or {}
-        return roles.get(role) or str(self.setting("sandbox", "network"))
+        return str((self.setting("sandbox", "network_roles") or {}).get(role) or self.setting("sandbox", "network"))
 
     def check_variables(self) -> list[str]:
         """Returns the names of the variables that checks and set-up get besides the usual ones."""

@@ -60,12 +60,8 @@ def layer(name: str, *, user: bool) -> Layer:
 
 def commands() -> list[LayerSource]:
     """Every packaged slash command."""
-    root = os.path.join(FOLDER, "commands")
-    names = []
-    for folder, _, files in os.walk(root):
-        inside = os.path.relpath(folder, root)
-        names += [os.path.normpath(f"{inside}/{name.removesuffix('.md')}") for name in files if name.endswith(".md")]
-    return [LayerSource(name, _read(f"commands/{name}.md")) for name in sorted(names)]
+    names = prompts.names(os.path.join(FOLDER, "commands"))
+    return [LayerSource(name, _read(f"commands/{name}.md")) for name in names]
 
 
 def _read(name: str) -> str:

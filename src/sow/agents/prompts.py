@@ -12,11 +12,11 @@ TEXTS: dict[str, str] = {}  # cache: a run takes hundreds of turns with the same
 TASK = "{id}"  # placeholder for the worker's own task in a prompt
 
 
-def names() -> list[str]:
-    """Lists the packaged prompts by the names that `sow prompt` takes."""
+def names(root: str = FOLDER) -> list[str]:
+    """Lists the packaged prompts below a folder by the names that `sow prompt` takes."""
     prompt_names = []
-    for folder, _, files in os.walk(FOLDER):
-        inside = os.path.relpath(folder, FOLDER)
+    for folder, _, files in os.walk(root):
+        inside = os.path.relpath(folder, root)
         prompt_names += [
             os.path.normpath(f"{inside}/{name.removesuffix('.md')}") for name in files if name.endswith(".md")
         ]

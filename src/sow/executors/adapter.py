@@ -101,6 +101,11 @@ class Request(Record):
     extra: Mapping[str, object] = {}
 
     @property
+    def granted_commands(self) -> list[str]:
+        """The commands that it may run with any arguments; some of git write, so a judge gets none of git."""
+        return [command for command in self.commands if not (self.role.judges and command == "git")]
+
+    @property
     def writable_outside(self) -> list[str]:
         """The writable folders that are not below the working folder."""
         return [folder for folder in self.writable if not f"{folder}/".startswith(f"{self.cwd}/")]

@@ -116,10 +116,10 @@ def hide_password(url: str) -> str:
     return escape_line(re.sub(r"(?<=://)[^/@]*@", "", url))[:200]
 
 
-def readiness(root: str, environment: Mapping[str, str], remote: str = "origin") -> ForgeReadiness | None:
-    """Returns whether the program of a remote's forge can be used, or None if the remote is on no forge."""
+def readiness(root: str, environment: Mapping[str, str]) -> ForgeReadiness | None:
+    """Returns whether the program of the forge of `origin` can be used, or None if that is on no forge."""
     try:
-        host, _ = parse_url(remote_url(root, remote))
+        host, _ = parse_url(remote_url(root, "origin"))
     except SowError:
         return None
     api = _api(host, environment)

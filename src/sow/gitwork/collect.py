@@ -294,9 +294,12 @@ class WorktreeIndex:
         """Unhides the state files that a worker made. State files that do not exist stay hidden."""
         paths = self.worktree.git("ls-files", "-z", "--", *STATE_PATHS, index=self.index).split("\0")
         existing = [path for path in paths if path and self._is_file(path)]
-        if existing:
-            text = "".join(f"{path}\0" for path in existing)
-            self.worktree.git("update-index", "-z", "--no-skip-worktree", "--stdin", index=self.index, input=text)
+        self._update_index(existing, "--no-skip-worktree")
+
+    def _update_index(self, paths: Sequence[str], option: str) -> None:
+        if paths:
+            text = "".join(f"{path}\0" for path in paths)
+            self.worktree.git("update-index", option, "-z", "--stdin", index=self.index, input=text)
 
     def _nested(self, index: str, folder: str, excluded: Sequence[str]) -> list[str]:
         """Lists the folders with a repository that no .gitmodules names."""
@@ -342,9 +345,7 @@ class WorktreeIndex:
         excluded = (*setup_paths(self.worktree), *LOCAL_PATHS, *STATE_PATHS)
         paths = dict.fromkeys(path_of(entry) for entry in staged if entry and not entry.startswith(GITLINK))
         missing = [path for path in paths if path not in added and not is_below(path, excluded) and self._is_file(path)]
-        if missing:
-            text = "".join(f"{path}\0" for path in missing)
-            self.worktree.git("update-index", "--add", "-z", "--stdin", index=self.index, input=text)
+        self._update_index(missing, "--add")
 
     def _is_file(self, path: str) -> bool:
         try:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from sow.domain.text.path_pattern import folders_above
 from sow.domain.text.units import listed
 from sow.gitwork.diffs import changed_paths
 from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, Repository, is_below, path_of
@@ -89,14 +90,8 @@ def _refuse_dirty(repository: Repository, old: str, paths: Sequence[str]) -> Del
 def _overlapping(paths: Sequence[str], changed: Sequence[str]) -> list[str]:
     """Returns the paths that are changed, or lie above or below a changed one."""
     exact = set(changed)
-    above = {folder for path in changed for folder in _folders(path)}
-    return [path for path in paths if path in exact or path in above or exact & set(_folders(path))]
-
-
-def _folders(path: str) -> list[str]:
-    """Lists every folder above a path, outermost first."""
-    parts = path.split("/")
-    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    above = {folder for path in changed for folder in folders_above(path)}
+    return [path for path in paths if path in exact or path in above or exact & set(folders_above(path))]
 
 
 def _blocking_files(repository: Repository, old: str, paths: Sequence[str]) -> list[str]:
@@ -105,7 +100,7 @@ def _blocking_files(repository: Repository, old: str, paths: Sequence[str]) -> l
     committed = {path_of(entry) for entry in repository.tree_entries(old)}
     obstacles = []
     for path in paths:
-        for part in (*_folders(path), path):
+        for part in (*folders_above(path), path):
             absolute = f"{root}/{part}"
             is_folder = os.path.isdir(absolute) and not os.path.islink(absolute)
             if part in committed or not os.path.lexists(absolute) or (is_folder and part != path):

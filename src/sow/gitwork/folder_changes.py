@@ -8,6 +8,7 @@ from sow.domain.text.units import listed
 from sow.gitwork.repository import Repository
 from sow.store.files.checkout_home import Home
 from sow.store.files.locks import claim_times
+from sow.store.git_watch import changed_keys
 from sow.system import git
 
 # State files and aider's notes are no work. Git does not look into submodules, because it would use their settings,
@@ -85,12 +86,8 @@ class HomeSnapshot:
             )
         if self.head != earlier.head:
             changes.append(f"the home checkout is at {self.head[:12]} and was at {earlier.head[:12]}")
-        if paths := _differing(self.files, earlier.files):
+        if paths := changed_keys(self.files, earlier.files):
             changes.append(f"files of the home checkout changed: {listed(paths, MOST)}")
-        if names := _differing(self.refs, earlier.refs):
+        if names := changed_keys(self.refs, earlier.refs):
             changes.append(f"branches, tags or the stash changed: {listed(names, MOST)}")
         return changes
-
-
-def _differing(current: dict[str, str], earlier: dict[str, str]) -> list[str]:
-    return sorted(name for name in current.keys() | earlier.keys() if current.get(name) != earlier.get(name))

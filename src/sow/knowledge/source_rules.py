@@ -44,19 +44,21 @@ def _with_scheme(url: str) -> str:
             raise _refused(url, "has no full path behind file://")
         return FILE
     authority, _, path = rest.partition("/")
-    user, at, host = authority.rpartition("@")
-    _check_user(user, url, secret=scheme == HTTPS)
-    if not _is_host(host) or (at and not _is_host(user)) or not _is_plain(path):
-        raise _refused(url, "has no host, or no path")
+    _check_user(authority.rpartition("@")[0], url, secret=scheme == HTTPS)
+    _check_address(url, authority, path)
     return scheme
 
 
 def _scp_form(url: str) -> str:
     authority, _, path = url.partition(":")
+    _check_address(url, authority, path)
+    return SSH
+
+
+def _check_address(url: str, authority: str, path: str) -> None:
     user, at, host = authority.rpartition("@")
     if not _is_host(host) or (at and not _is_host(user)) or not _is_plain(path):
         raise _refused(url, "has no host, or no path")
-    return SSH
 
 
 def _is_host(name: str) -> bool:

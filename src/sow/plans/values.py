@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from sow.domain.text.units import cut_to
+
 NOTHING = frozenset(
     {"", "-", "–", "—", "[]", "n/a", "na", "nil", "no", "none", "nothing", "null", "no dependencies", "no dependency"}
 )
@@ -56,10 +58,7 @@ WAITS_FOR = frozenset(
 
 def shortened(text: str) -> str:
     """Returns a text for a message: printable, and shortened."""
-    cut = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
-    return (
-        cut if cut.isprintable() else "".join(character if character.isprintable() else "\ufffd" for character in cut)
-    )
+    return "".join(character if character.isprintable() else "\ufffd" for character in cut_to(MAX_SHOWN, text))
 
 
 def is_integer(text: str) -> bool:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from sow.domain.checks.consent import NO_SETUP, REFUSED_SETUP
+from sow.domain.checks.task_checks import waived_commands
 from sow.domain.documents.state import Run
 from sow.domain.text.units import listed
 from sow.errors import SowError
@@ -143,7 +144,7 @@ def _person(name: str) -> str:
 
 
 def _is_waived(command: str, states: dict[str, Document]) -> bool:
-    return any(waiver["command"] == command for state in states.values() for waiver in state.get("waivers", ()))
+    return any(command in waived_commands(state) for state in states.values())
 
 
 def _questions(home: Home, run: Run, history: RunHistory, states: dict[str, Document]) -> list[Document]:

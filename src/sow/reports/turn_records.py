@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -209,11 +210,7 @@ def _estimate(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _verdicts(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for row in rows:
-        for review in row["reviews"]:
-            counts[review["verdict"]] = counts.get(review["verdict"], 0) + 1
-    return counts
+    return dict(Counter(review["verdict"] for row in rows for review in row["reviews"]))
 
 
 def turns_by(turns: Iterable[TurnRecord], name_of: Callable[[TurnRecord], str]) -> dict[str, list[TurnRecord]]:

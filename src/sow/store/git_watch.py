@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -100,13 +100,13 @@ def undo(home: Home) -> list[str]:
     except SystemFailure:  # the config file is broken
         _restore(f"{checkout.common}/config", before["config"], removed_folder)
         now = _git_state(checkout)
-    for path in _changed_keys(before["files"], now["files"]):
+    for path in changed_keys(before["files"], now["files"]):
         _restore(path, before["files"].get(path), removed_folder)
     for origin, key, value in _new_settings(now["settings"], before["settings"]):
         _unset(checkout.root, origin, key, value)
     for origin, key, value in _new_settings(before["settings"], now["settings"]):
         git.run(["config", "--file", origin, "--add", key, value or "true"], cwd=checkout.root, check=False)
-    for ref in _changed_keys(before["replaced"], now["replaced"]):
+    for ref in changed_keys(before["replaced"], now["replaced"]):
         old = before["replaced"].get(ref)
         git.run(["update-ref", ref, old] if old else ["update-ref", "-d", ref], cwd=checkout.root, check=False)
     remaining = _lines(checkout, before, _git_state(checkout))
@@ -291,10 +291,10 @@ def _lines(checkout: Checkout, before: GitState, now: GitState) -> list[str]:
         for origin, key, _ in removed
         if (origin, key) not in current_keys
     ]
-    for path in _changed_keys(before["files"], now["files"]):
+    for path in changed_keys(before["files"], now["files"]):
         verb = "added" if path not in before["files"] else "changed" if path in now["files"] else "removed"
         lines.append(f"{_shown(checkout, path)} was {verb}")
-    for ref in _changed_keys(before["replaced"], now["replaced"]):
+    for ref in changed_keys(before["replaced"], now["replaced"]):
         verb = "added" if ref not in before["replaced"] else "changed" if ref in now["replaced"] else "removed"
         lines.append(f"the replacement of object {ref.removeprefix(REPLACED)} was {verb}")
     return lines
@@ -316,7 +316,8 @@ def _is_everyday(key: str) -> bool:
     return by_editor or key.startswith(EVERYDAY) or (key.startswith("lfs.") and key.endswith(".access"))
 
 
-def _changed_keys(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def changed_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Returns the names whose values differ, and those that only one of the two has."""
     return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
 

@@ -9,7 +9,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.plans import load
 from sow.domain.plans import graph
-from sow.domain.text.units import format_minutes
+from sow.domain.text.units import cut_to, format_minutes
 from sow.engine.launch.loaded_plan import LoadedPlan
 from sow.errors import SowError
 from sow.system.terminal import columns, escape_line, out
@@ -114,8 +114,7 @@ def _timeline(slots: Slots, names: Mapping[str, str]) -> None:
     for start, task, end in shown:
         begin = round(start / length * room)
         bar = " " * begin + _letter() * max(round(end / length * room) - begin, 1)
-        name = escape_line(names[task])
-        name = name if len(name) <= 30 else f"{name[:29]}…"
+        name = cut_to(30, escape_line(names[task]))
         out(f"  {escape_line(task):<{width}}  {name:<30}  {bar}")
     if len(slots) > len(shown):
         out(f"  … and {len(slots) - len(shown)} more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from sow.cli.command import Command
@@ -82,9 +83,7 @@ def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
     )
     if not waiting and runs.live_tasks():
         step = {"text": "a run is in progress; follow it", "command": "sow watch"}
-    counts: dict[str, int] = {}
-    for task in tasks:
-        counts[task["status"]] = counts.get(task["status"], 0) + 1
+    counts = Counter(task["status"] for task in tasks)
     return {
         "project": {
             key: project[key] for key in ("project_id", "name", "description", "branch", "created_at", "updated_at")

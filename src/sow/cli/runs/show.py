@@ -10,7 +10,7 @@ from typing import Any
 from sow.cli.context import Context
 from sow.cli.output import ESCAPED, coloured_table, emit, print_list, table
 from sow.domain.text.similar_text import without_details
-from sow.domain.text.units import format_seconds
+from sow.domain.text.units import cut_to, format_seconds
 from sow.errors import SowError
 from sow.reports import report_text as words
 from sow.reports import run_report
@@ -168,5 +168,4 @@ def _text(text: str, indent: int) -> None:
 
 def short(text: str, limit: int) -> str:
     """Returns one line without control characters, cut to the limit."""
-    line = escape_line(text)
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return cut_to(limit, escape_line(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Any
 
 from sow import __version__
@@ -209,9 +210,7 @@ class CheckoutView:
     def document(self) -> dict[str, Any]:
         """Returns the overview."""
         rows = self.rows()
-        counts: dict[str, int] = {}
-        for row in rows:
-            counts[row["status"]] = counts.get(row["status"], 0) + 1
+        counts = Counter(row["status"] for row in rows)
         inbox = self.inbox()
         problem = {"project": self.problem.message} if self.problem else {}
         return {

@@ -8,7 +8,7 @@ from typing import Any
 from sow.domain import network
 from sow.domain.documents.state import Concern, Refusal, Task
 from sow.domain.inputs import printable_line
-from sow.domain.text.units import counted
+from sow.domain.text.units import counted, cut_to
 
 KIND = "refused"  # of the concern
 SHELLS = frozenset({"bash", "shell", "run_shell_command", "command_execution", "exec_command", "shell_command"})
@@ -83,8 +83,7 @@ def _with_count(refusal: Mapping[str, Any]) -> str:
 def call_text(tool: str, command: str) -> str:
     """Returns a refused call on one line. For a shell it is only the command."""
     text = command if command and tool.lower() in (*SHELLS, network.TOOL) else f"{tool} {command}"
-    line = printable_line(text)
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return cut_to(LONGEST, printable_line(text))
 
 
 def summary(refusals: Sequence[Mapping[str, Any]]) -> str:

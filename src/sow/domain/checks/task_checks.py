@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from sow.domain.documents.state import Check, Evidence, Task
 
 
 def checks_of(task: Task) -> list[Check]:
     """Returns the commands that must pass on the work, in order, without dependency checks and waived commands."""
-    waived = {waiver["command"] for waiver in task.get("waivers", ())}
+    waived = waived_commands(task)
     return [
         check for check in task.get("checks", ()) if check["kind"] != "dependency" and check["command"] not in waived
     ]
+
+
+def waived_commands(task: Task | Mapping[str, Any]) -> set[str]:
+    """Returns the commands that a person waived."""
+    return {waiver["command"] for waiver in task.get("waivers", ())}
 
 
 def failing(task: Task) -> list[str]:
@@ -24,7 +30,7 @@ def failing(task: Task) -> list[str]:
     if task["status"] == "paused" and task.get("result") == "RED":
         first = max((result["iteration"] for result in task.get("evidence", ())), default=first)
     commands = {check["command"] for check in task.get("checks", ())}
-    waived = {waiver["command"] for waiver in task.get("waivers", ())}
+    waived = waived_commands(task)
     passed = {
         result["command"]: result["passed"]
         for result in task.get("evidence", ())

@@ -8,6 +8,7 @@ from sow.domain import ids
 from sow.domain.inputs import printable_line
 from sow.domain.plans.plan import Criterion, Plan, PlanTask
 from sow.domain.task import DEFAULT_AGENT, ENDED_STATUSES
+from sow.domain.text.units import cut_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,17 +90,17 @@ def _id_from_number(number: str) -> str:
 def task_fields(task: PlanTask, numbers: Mapping[str, str], *, agent: str, skipped: Collection[str]) -> dict[str, Any]:
     """Returns the fields of a task from the plan, in the form of the project's state."""
     values: dict[str, Any] = {
-        "name": _short(printable_line(task.name), LONGEST_NAME),
+        "name": cut_to(LONGEST_NAME, printable_line(task.name)),
         "assigned_agent": agent,
         "depends_on": [numbers[dependency] for dependency in task.depends_on if dependency not in skipped],
         "after": [numbers[dependency] for dependency in task.implied_dependencies if dependency not in skipped],
         "criteria": _texts(criterion.text for criterion in [*task.success_criteria, *task.integration_criteria]),
-        "files": [_short(printable_line(path), LONGEST_PATH) for path in task.files if path.strip()],
+        "files": [cut_to(LONGEST_PATH, printable_line(path)) for path in task.files if path.strip()],
         "checks": checks_of(task),
         "protected": list(task.protected),
         "estimated_minutes": _without_zero_fraction(task.estimated_minutes),
         "type": task.type if task.type != "regular" else "",
-        "worktree_group": _short(printable_line(task.worktree_group), LONGEST_NAME),
+        "worktree_group": cut_to(LONGEST_NAME, printable_line(task.worktree_group)),
         "allow_empty": task.allow_empty,
     }
     return {key: value for key, value in values.items() if value or key in ("name", "depends_on", "criteria")}
@@ -122,18 +123,14 @@ def checks_of(task: PlanTask) -> list[Check]:
 def _check(kind: str, criterion: Criterion) -> Check:
     check: Check = {"kind": kind, "command": criterion.command.strip()[:LONGEST_TEXT]}
     if criterion.expected.strip():
-        check["expected"] = _short(criterion.expected.strip(), LONGEST_TEXT)
+        check["expected"] = cut_to(LONGEST_TEXT, criterion.expected.strip())
     if criterion.text.strip():
-        check["criterion"] = _short(criterion.text.strip(), LONGEST_TEXT)
+        check["criterion"] = cut_to(LONGEST_TEXT, criterion.text.strip())
     return check
 
 
 def _texts(values: Iterable[str]) -> list[str]:
-    return [_short(value.strip(), LONGEST_TEXT) for value in values if value.strip()]
-
-
-def _short(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return [cut_to(LONGEST_TEXT, value.strip()) for value in values if value.strip()]
 
 
 def compare(wanted: Sequence[PlannedTask], tasks: Sequence[Task], plans: Collection[str]) -> list[Difference]:

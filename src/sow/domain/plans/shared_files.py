@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sow.domain.inputs import plain_path
+from sow.domain.text.path_pattern import folders_above
 
 WILD = frozenset("*?[")
 
@@ -14,7 +15,7 @@ class Writer:
 
     def __init__(self, files: Iterable[str]) -> None:
         self.files = frozenset(plain_path(path.replace("\\", "/")) for path in files)
-        self.parent_folders = frozenset(folder for path in self.files for folder in _folders(path))
+        self.parent_folders = frozenset(folder for path in self.files for folder in folders_above(path))
         self.is_exact = bool(self.files) and all(map(_is_exact, self.files))
 
 
@@ -53,8 +54,3 @@ class SharedFolder:
 def _is_exact(path: str) -> bool:
     """Returns whether a path names exactly what is written. A pattern, the root and `..` do not."""
     return bool(path) and not WILD & set(path) and ".." not in path.split("/")
-
-
-def _folders(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]

@@ -7,6 +7,12 @@ from collections.abc import Sequence
 LONGEST_PATTERN = 1000
 
 
+def folders_above(path: str) -> list[str]:
+    """Returns every folder above a path, outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
 def pattern_problem(pattern: str) -> str:
     """Returns why a text is not a pattern of protected paths, or '' if it is one."""
     if not pattern.strip() or len(pattern) > LONGEST_PATTERN or not pattern.isprintable():

@@ -13,6 +13,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def cut_to(limit: int, text: str) -> str:
+    """Returns a text with at most so many characters; the last one of a cut text is `…`."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """Returns names as a list, and the number of those beyond `most`: `a, b and 3 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from sow.domain import inputs as texts
 from sow.domain.plans import graph
+from sow.domain.text.path_pattern import folders_above
 from sow.domain.workflows import crew_plan
 from sow.domain.workflows.crew_plan import DesignProblem, Member, WorkflowPlan
 from sow.errors import SowError
@@ -29,7 +30,7 @@ class Writers:
 
     def _add(self, path: str, name: str) -> None:
         self.paths.setdefault(path, []).append(name)
-        for folder in _folders(path):
+        for folder in folders_above(path):
             names = self.below.setdefault(folder, [])
             if name not in names[-1:]:
                 names.append(name)
@@ -38,13 +39,8 @@ class Writers:
         """Returns the agents that write a path, something below it, or a folder that contains it."""
         if _bad_path(path):
             return []
-        names = [name for prefix in (*_folders(path), path) for name in self.paths.get(prefix, ())]
+        names = [name for prefix in (*folders_above(path), path) for name in self.paths.get(prefix, ())]
         return list(dict.fromkeys([*names, *self.below.get(path, ())]))
-
-
-def _folders(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def check(plan: WorkflowPlan, existing: Collection[str] | None) -> list[DesignProblem]:

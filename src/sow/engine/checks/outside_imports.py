@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sow.domain.documents.state import ProjectState
-from sow.engine.checks.python_installs import find_program, interpreter_of, site_folders
+from sow.engine.checks.python_installs import interpreter_of, site_folders
 from sow.engine.checks.setup_detection import NODE_MODULES
 from sow.engine.checks.setup_plan import Setup, Setups
+from sow.executors.binary import find_binary
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import task_updates
 from sow.store.projects.task_folder import TaskFolder
@@ -85,7 +86,7 @@ def _programs(setups: Setups, setup: Setup, command: str, *, has_own: bool) -> I
             yield from [f"{setups.home.root}/{word}"] if linked else []
         elif not has_own and (number == 0 or name.startswith("python") or name in ("pytest", "py.test")):
             names = ["python3", "python"] if name in RUNNERS else [name]
-            yield from filter(None, (find_program(program, setups.environment) for program in names))
+            yield from filter(None, (find_binary(program, setups.environment) for program in names))
 
 
 def _words(command: str) -> list[str]:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from sow.executors.binary import find_binary
 from sow.system.environment import relative_to
 
 MOST = 1 << 20
@@ -41,15 +42,6 @@ def read_head(path: str, most: int = MOST) -> str:
         return ""
 
 
-def find_program(name: str, environment: Mapping[str, str]) -> str:
-    """Returns the path of a program on PATH, or ""."""
-    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
-        path = f"{folder}/{name}"
-        if os.path.isabs(path) and os.access(path, os.X_OK) and os.path.isfile(path):
-            return path
-    return ""
-
-
 def interpreter_of(path: str, environment: Mapping[str, str], checkout: str) -> str:
     """Returns the Python that runs a program: itself, or the one in its first line. Returns "" for other programs."""
     path = _behind_shim(path, environment, checkout)
@@ -61,7 +53,7 @@ def interpreter_of(path: str, environment: Mapping[str, str], checkout: str) -> 
     command = lines[0][2:].split()
     if command and os.path.basename(command[0]) == "env":
         names = [argument for argument in command[1:] if not argument.startswith("-") and "=" not in argument]
-        command = [_behind_shim(find_program(names[0], environment), environment, checkout)] if names else []
+        command = [_behind_shim(find_binary(names[0], environment), environment, checkout)] if names else []
     elif command and os.path.basename(command[0]) == "sh" and len(lines) > 1 and lines[1].startswith("'''exec'"):
         command = [lines[1].split()[1].strip("\"'")]  # pip writes this if the path is too long for a first line
     return command[0] if command and _is_python(command[0]) else ""

@@ -12,7 +12,6 @@ from typing import Any
 from sow.engine.checks.python_installs import (
     InstalledPackage,
     base_python,
-    find_program,
     installed_packages,
     interpreter_of,
     normal_name,
@@ -20,6 +19,7 @@ from sow.engine.checks.python_installs import (
     requested_packages,
     site_folders,
 )
+from sow.executors.binary import find_binary
 from sow.system.environment import own_venv, relative_to
 
 Read = Callable[[str], bytes | None]
@@ -80,7 +80,7 @@ class MachineFacts:
 
     def has_program(self, tool: str) -> bool:
         """Returns whether a program is on PATH."""
-        return bool(find_program(tool, self.environment))
+        return bool(find_binary(tool, self.environment))
 
     def _unused(self) -> set[str]:
         """Lists requirement files, extras and groups of which the user did not install all packages.
@@ -110,7 +110,7 @@ class MachineFacts:
 
     def _records(self) -> list[InstalledPackage]:
         """Returns the records of the usual interpreters that lead to this checkout."""
-        pythons = [find_program(name, self.environment) for name in ("python", "python3", "pytest")]
+        pythons = [find_binary(name, self.environment) for name in ("python", "python3", "pytest")]
         active = self.environment.get("VIRTUAL_ENV", "")
         pythons += [f"{venv}/bin/python" for venv in (self.venv, active) if venv]
         interpreters = {interpreter_of(path, self.environment, self.root) for path in pythons if path} - {""}

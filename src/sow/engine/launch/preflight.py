@@ -11,7 +11,7 @@ from sow.domain.ids import branch_slug
 from sow.domain.inbox import start_without
 from sow.domain.plans.plan import APPROVAL, PlanFinding
 from sow.domain.plans.planned_tasks import Difference
-from sow.domain.text.units import counted
+from sow.domain.text.units import counted, cut_to
 from sow.engine import consent
 from sow.engine.launch import feature_branch, setup_questions
 from sow.engine.launch.loaded_plan import LoadedPlan
@@ -208,8 +208,7 @@ def describe_changes(difference: Difference) -> str:
     if difference.kind == "gone":
         return "is no longer in the plan: it would be abandoned"
     parts = [f"{field}: {before} → {after}" if before or after else field for field, before, after in difference.fields]
-    text = "; ".join(parts)
-    text = text if len(text) <= 200 else f"{text[:199]}…"
+    text = cut_to(200, "; ".join(parts))
     return f"has ended: stays as it is ({text})" if difference.kind == "ended" else text
 
 

@@ -74,11 +74,8 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
     """Returns the settings of a run; `call` maps option names to values, empty if not given."""
     control = plan.quality_control
     reviews = _boolean(control.get("enabled"), default=bool(config.setting("review", "enabled")))
-    concurrency = _number(call, "max_concurrency", plan.max_concurrency or config.setting("run", "max_concurrency"))
-    if not concurrency:
-        raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
     settings: RunSettings = {
-        "max_concurrency": concurrency,
+        "max_concurrency": _concurrency(call, plan.max_concurrency or config.setting("run", "max_concurrency")),
         "schedule": call["schedule"] or config.setting("run", "schedule"),
         "isolation": call["isolation"] or config.setting("run", "isolation"),
         "review": call["review"] or ("on" if reviews else "off"),
@@ -108,6 +105,13 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
     return _with_limits(settings, config, call)
 
 
+def _concurrency(call: Mapping[str, str], usual: Any) -> int:
+    concurrency = _number(call, "max_concurrency", usual)
+    if not concurrency:
+        raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
+    return concurrency
+
+
 def _with_limits(settings: RunSettings, config: Config, call: Mapping[str, str]) -> RunSettings:
     """Adds the executor, the timeout and the cost limit of the call."""
     if call["executor"]:
@@ -128,11 +132,8 @@ def typed_options(call: Mapping[str, str], **flags: bool) -> dict[str, str]:
 
 def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
     """Returns the settings of a workflow's run; its agents share one folder, and its plan names the verifiers."""
-    concurrency = _number(call, "max_concurrency", config.setting("run", "max_concurrency"))
-    if not concurrency:
-        raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
     settings: RunSettings = {
-        "max_concurrency": concurrency,
+        "max_concurrency": _concurrency(call, config.setting("run", "max_concurrency")),
         "schedule": "ready",
         "isolation": "none",
         "review": "off",

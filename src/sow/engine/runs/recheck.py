@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from sow.domain.checks import task_checks
 from sow.domain.documents.state import Check, Evidence, Task
 from sow.engine.checks import final_checks
 from sow.engine.checks.check_list import run_list
@@ -52,7 +53,7 @@ def evidence_to_repeat(context: RunContext, integration: Integration, wanted: Se
         if task["status"] != "completed":
             continue
         own = {check["command"] for check in task.get("checks", ())}
-        waived = {waiver["command"] for waiver in task.get("waivers", ())}
+        waived = task_checks.waived_commands(task)
         for evidence in task.get("evidence", ()):
             # A final check of another task, which this one broke, is repeated there.
             foreign = evidence["kind"] == "final" and evidence["command"] not in own

@@ -10,7 +10,7 @@ from sow.executors.events import NETWORK, Event, TurnSummary
 from sow.executors.events import transcript_line as story_text
 from sow.executors.executor_types import adapter as find_adapter
 from sow.record import Record
-from sow.store.files.disk import crash_counted, remove_tree_quietly
+from sow.store.files.disk import move_quietly, remove_tree_quietly
 from sow.system import clock, crash_points, plain_file
 from sow.system.environment import worker_environment
 from sow.system.process import child_process
@@ -188,24 +188,15 @@ class StoredCaches:
         for name in self.names:
             stored = f"{self.home.sow}/local/litter/{name}"
             if os.path.isdir(stored) and not os.path.islink(stored):
-                _move(stored, f"{self.folder}/{name}")
+                move_quietly(stored, f"{self.folder}/{name}")
         return self
 
     def __exit__(self, *_: object) -> None:
         for name in self.names:
             path = f"{self.folder}/{name}"
             if os.path.isdir(path) and not os.path.islink(path):
-                _move(path, f"{self.home.folder('local', 'litter')}/{name}")
+                move_quietly(path, f"{self.home.folder('local', 'litter')}/{name}")
                 remove_tree_quietly(path)  # still there if another turn stored its own before
-
-
-def _move(source: str, target: str) -> None:
-    """Moves a folder, and ignores a failure, because the CLI makes the folder again."""
-    crash_counted(f"move to {target}")
-    try:
-        os.rename(source, target)
-    except OSError:
-        return
 
 
 MOST_REASON = 2000

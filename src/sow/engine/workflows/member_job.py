@@ -12,7 +12,6 @@ from sow.domain.reviews.verdict import Verdict
 from sow.domain.workflows import escalation, member_stages
 from sow.domain.workflows.crew_plan import shared_output_paths
 from sow.domain.workflows.lifecycle import DONE_STATUSES
-from sow.domain.workflows.member import MISSING_DIGEST
 from sow.engine.runs import budget
 from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.runs.judge import JudgeQuestion, ask_judge
@@ -232,11 +231,7 @@ def _prompt(crew: CrewContext, name: str, nonce: str) -> str:
 def _outputs(crew: CrewContext, name: str) -> list[str]:
     """Returns the outputs that the plan names and those that there are, with their versions."""
     planned = crew.plan.member(name)
-    versions = {
-        output["path"]: output["version"]
-        for output in crew.member(name)["outputs"]
-        if output["digest"] != MISSING_DIGEST
-    }
+    versions = {output["path"]: output["version"] for output in outputs.existing(crew, name)}
     paths = dict.fromkeys([*(shared_output_paths(planned) if planned is not None else ()), *versions])
     return [f"{path} (version {versions[path]})" if path in versions else path for path in paths]
 

@@ -9,6 +9,7 @@ from sow.domain.documents.state import MemberOutput
 from sow.domain.workflows.crew_plan import comparable_path, is_own_output, split_agent_path
 from sow.domain.workflows.member import MISSING_DIGEST
 from sow.engine.workflows.crew_context import CrewContext
+from sow.store.git_watch import changed_keys
 from sow.store.workflows import members
 
 
@@ -65,13 +66,13 @@ def _files(folder: str) -> Iterable[tuple[str, str]]:
 
 def changed_since_verified(crew: CrewContext, name: str) -> list[str]:
     """Returns the outputs of an agent that differ from what its verifier saw: changed, gone or new."""
-    verified = {
-        output["path"]: output["digest"]
-        for output in crew.member(name)["outputs"]
-        if output["digest"] != MISSING_DIGEST
-    }
-    current = digests(crew, name)
-    return sorted(path for path in verified.keys() | current.keys() if verified.get(path) != current.get(path))
+    verified = {output["path"]: output["digest"] for output in existing(crew, name)}
+    return changed_keys(verified, digests(crew, name))
+
+
+def existing(crew: CrewContext, name: str) -> list[MemberOutput]:
+    """Returns the recorded outputs of an agent that are there."""
+    return [output for output in crew.member(name)["outputs"] if output["digest"] != MISSING_DIGEST]
 
 
 def reopen_changed(crew: CrewContext, names: Iterable[str]) -> bool:

@@ -139,7 +139,7 @@ def permission_flags(request: Request) -> list[str]:
     tool_flags = ["--tools", ",".join(tools)] if tools else []
     if request.yolo and not request.role.judges:
         return ["--dangerously-skip-permissions", *tool_flags]
-    commands = [command for command in request.commands if not (request.role.judges and command == "git")]
+    commands = request.granted_commands
     folders = (*request.readable_outside, *request.external_readable)
     rules = [*(f"Bash({command}:*)" for command in commands), *(f"Read(/{literal(path)}/**)" for path in folders)]
     allowed = ["--allowedTools", *rules] if rules else []

@@ -89,7 +89,7 @@ def permissions(request: Request) -> list[str]:
     arguments = [f"--available-tools={','.join(offered)}"] if offered else []
     if request.yolo and not request.role.judges:
         return ["--allow-all", *arguments]
-    commands = [command for command in request.commands if not (request.role.judges and command == "git")]
+    commands = request.granted_commands
     arguments += ["--disallow-temp-dir", *(f"--allow-tool=shell({command}:*)" for command in commands)]
     # A command's own folder has to be readable; --add-dir does not allow writing there.
     program_folders = [os.path.dirname(command) for command in commands if os.path.isabs(command)]

@@ -137,7 +137,7 @@ def policy(request: Request) -> str:
         if SHELL not in granted:
             return "\n".join(rules)
     if request.role.judges:
-        prefixes = [*(command for command in request.commands if command != "git"), *READ_ONLY_GIT]
+        prefixes = [*request.granted_commands, *READ_ONLY_GIT]
         rules += [_rule("allow", 900, f'toolName = "{SHELL}"', f"commandPrefix = {json_list(prefixes)}")]
         rules += [_rule("deny", 950, f'toolName = "{SHELL}"', f'commandRegex = ".*({"|".join(UNSAFE_GIT_OPTIONS)})"')]
         rules += [_rule("deny", 950, WRITERS)]

@@ -127,7 +127,7 @@ def command_rules(request: Request) -> dict[str, str]:
         unsafe = {f"{command}*{option}*": "deny" for command in READ_ONLY_COMMANDS for option in UNSAFE_READ_OPTIONS}
         commands = (*request.commands, *READ_ONLY_COMMANDS)
         return {"*": "deny", **{f"{command} *": "allow" for command in commands}, **unsafe}
-    allowed = [*(command for command in request.commands if command != "git"), *READ_ONLY_GIT]
+    allowed = [*request.granted_commands, *READ_ONLY_GIT]
     loopholes = {f"git *{option}*": "deny" for option in UNSAFE_GIT_OPTIONS}
     return {"*": "deny", **{f"{command} *": "allow" for command in allowed}, **loopholes}
 

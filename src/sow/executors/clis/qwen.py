@@ -113,7 +113,7 @@ def permissions(request: Request) -> list[str]:
     excluded = ["--exclude-tools", *hidden] if hidden else []
     if request.yolo and not request.role.judges:
         return ["--yolo", *excluded]
-    commands = [command for command in request.commands if not (request.role.judges and command == "git")]
+    commands = request.granted_commands
     allowed = [f"{SHELL}({command} *)" for command in commands]
     if request.role.judges:
         return ["--approval-mode", "default", "--safe-mode", "--allowed-tools", *allowed, *excluded]

@@ -317,6 +317,15 @@ def move(disk: Disk, source: str, target: str) -> None:
         sync_folder(disk, folder)
 
 
+def move_quietly(source: str, target: str) -> None:
+    """Renames a file or a folder; a failure is ignored."""
+    crash_counted(f"move to {target}")
+    try:
+        os.rename(source, target)
+    except OSError:
+        return
+
+
 def remove_file(disk: Disk, path: str) -> None:
     """Removes a file durably."""
     disk.remove(path)

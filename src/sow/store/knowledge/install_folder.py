@@ -15,6 +15,7 @@ from sow.store.files.disk import (
     Disk,
     crash_counted,
     list_folder,
+    move_quietly,
     remove_tree_quietly,
     report_failure,
     sync_folder,
@@ -166,18 +167,9 @@ class InstalledFolder:
 
     def _undo(self) -> None:
         if not os.path.lexists(self.made):
-            _move_back(self.target, self.made)
+            move_quietly(self.target, self.made)
         if os.path.lexists(self.aside):
-            _move_back(self.aside, self.target)
-
-
-def _move_back(source: str, target: str) -> None:
-    """Undoes a move; if that fails, the error already being raised explains why."""
-    crash_counted(f"move {target}")
-    try:
-        os.rename(source, target)
-    except OSError:
-        return
+            move_quietly(self.aside, self.target)
 
 
 def make_durable(disk: Disk, folder: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from sow.domain import ids, phase
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
+from sow.domain.checks.task_checks import waived_commands
 from sow.domain.documents.state import Check, Concern, Evidence, Follows, ProjectState, Review, Task, Waiver
 from sow.domain.text.similar_text import DETAILS, without_changing_parts
 from sow.domain.text.units import counted
@@ -187,7 +188,7 @@ def waive(home: Home, project: ProjectState, commands: Sequence[str], *, by: str
 
     def change(task: Task) -> Task:
         own_commands = {check["command"] for check in task.get("checks", ())}
-        done = {waiver["command"] for waiver in task.get("waivers", ())}
+        done = waived_commands(task)
         new: list[Waiver] = [
             {"command": command, "by": by, "at": clock.now(), **({"reason": reason[:MOST_CONCERN]} if reason else {})}  # type: ignore[typeddict-item]
             for command in commands

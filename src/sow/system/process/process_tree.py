@@ -245,9 +245,9 @@ def kill_tree(
     return len(swept)
 
 
-def live_marks(marks: Iterable[str], process_table: ProcessTable | None = None) -> set[str]:
+def live_marks(marks: Iterable[str]) -> set[str]:
     """Returns those of some marks that a live process carries."""
-    process_table = process_table or process_queries()
+    process_table = process_queries()
     everybody = process_table.all_processes()
     return {mark for mark in marks if process_table.marked(MARK, mark, everybody)}
 
