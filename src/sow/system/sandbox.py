@@ -62,7 +62,18 @@ class Box:
     The home folders of the user, /tmp and /run are private and empty; mounts that are added later win.
     """
 
-    __slots__ = ("first", "hidden", "hosts", "mounts", "network", "opened", "program", "seals", "user_environment")
+    __slots__ = (
+        "first",
+        "hidden",
+        "homes",
+        "hosts",
+        "mounts",
+        "network",
+        "opened",
+        "program",
+        "seals",
+        "user_environment",
+    )
 
     def __init__(self, environment: Mapping[str, str], *, home: str = "") -> None:
         """Prepares a box; `home` is a folder that is shown as the user's home and keeps what is written there.
@@ -73,7 +84,7 @@ class Box:
         self.user_environment = environment
         self.network = ALL
         self.hosts: Hosts | None = None  # None: no proxy
-        homes = home_folders(environment)
+        self.homes = homes = home_folders(environment)
         self.hidden = [folder for folder in TEMPORARY if os.path.isdir(folder) and not os.path.islink(folder)]
         self.mounts: list[tuple[str, ...]] = []  # what is mounted from where to where; later ones win
         self.seals: list[str] = []  # come last, because mounts below a hidden folder need to make their places
@@ -93,8 +104,11 @@ class Box:
             paths += [sys.base_prefix, sys.prefix, os.path.realpath("/etc/resolv.conf")]
             paths = [path for path in dict.fromkeys(paths) if path.startswith("/") and os.path.exists(path)]
             outside = [path for path in paths if not _holds(path, homes)]
-            _shown[key] = [path for path in outside if self._is_hidden(path)]
-        self.show(*_shown[key])
+            count = len(self.mounts)
+            self.show(*(path for path in outside if self._is_hidden(path)))
+            _shown[key] = self.mounts[count:]
+        else:
+            self.mounts += [mount for mount in _shown[key] if os.path.lexists(mount[-1])]
 
     def _is_hidden(self, path: str) -> bool:
         real = f"{os.path.realpath(path)}/"
@@ -279,7 +293,7 @@ def _holds(path: str, homes: Sequence[str]) -> bool:
     return any(f"{home}/".startswith(f"{path.rstrip('/')}/") for home in homes)
 
 
-_shown: dict[tuple[str, ...], list[str]] = {}  # folders of programs, which are looked for once per process
+_shown: dict[tuple[str, ...], list[tuple[str, ...]]] = {}  # of programs, which are looked for once per process
 _accounts: dict[int, str] = {}
 _states: dict[tuple[str, str], SandboxState] = {}
 

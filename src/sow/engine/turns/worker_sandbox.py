@@ -21,7 +21,7 @@ from sow.store.files.disk import is_folder, remove_quietly, remove_tree_quietly
 from sow.system import crash_points, plain_file
 from sow.system.environment import user_folder
 from sow.system.process.channel_server import Channel
-from sow.system.sandbox import Box, home_folders
+from sow.system.sandbox import Box
 from sow.system.sealed_git import config_text
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
         except OSError as error:
             problem = f"cannot prepare the agent's private home {folder}: {error.strerror}"
             raise SystemFailure(problem, f"remove it: rm -r {folder}") from None
-        for user in home_folders(environment)[:1]:
+        for user in box.homes[:1]:
             opened.variables["GIT_CONFIG_GLOBAL"] = f"{user}/.gitconfig"
         yield opened
     finally:
@@ -303,7 +303,7 @@ class Logins:
         It must look like the old one and be of the same account, and the user's own must not have changed meanwhile.
         """
         for source, target, is_login in self.files:
-            if not is_login or not _is_below(self.target, os.path.dirname(target)):
+            if not is_login or not os.path.lexists(target) or not _is_below(self.target, os.path.dirname(target)):
                 continue
             old, new = self.before.get(target, b""), _read(target)
             if old and new and new != old and _shape(new) == _shape(old) is not None and _read(source) == old:
