@@ -16,7 +16,7 @@ from sow.store.files.checkout_home import find
 def test_create_applies_the_defaults(repo: Repo):
     """A task with only a name is pending, in iteration 1, for an implementer, in the active phase."""
     result = repo.ok("task", "create", "--name", "Add login")
-    assert result.out == "task 010 in implementation: .sow/project/phases/implementation/tasks/010\n"
+    assert result.out == "created task 010 in phase implementation: .sow/project/phases/implementation/tasks/010\n"
     task = repo.task("010")
     expected = {
         "id": "010",

@@ -212,7 +212,7 @@ def test_a_phase_without_a_folder_has_no_tasks(repo):
     shutil.rmtree(repo.project / "phases")
     home = home_of(repo)
     assert task_folder.all_folders(home, projects.load(home)) == []
-    assert repo.ok("task", "create", "--name", "First").out.startswith("task 010 in implementation")
+    assert repo.ok("task", "create", "--name", "First").out.startswith("created task 010 in phase implementation")
 
 
 def test_a_rejected_phase_leaves_nothing_behind(repo):

@@ -60,7 +60,7 @@ def create(
         from sow.cli.output import emit
 
         return emit({**change.task, "phase": change.folder.phase, "path": home.relative(change.folder.folder)})
-    out(f"task {change.task['id']} in {change.folder.phase}: {home.relative(change.folder.folder)}")
+    out(f"created task {change.task['id']} in phase {change.folder.phase}: {home.relative(change.folder.folder)}")
     return 0
 
 
