@@ -118,7 +118,7 @@ def test_an_open_dependency_blocks_a_task(status):
 
 
 @pytest.mark.parametrize(("status", "to"), [("in_progress", "needs_review"), ("needs_review", "completed")])
-def test_an_unresolved_note_blocks_the_hand_in(status, to):
+def test_an_unresolved_note_blocks_hand_in_and_approval(status, to):
     """A task with open notes cannot be handed in or approved, and the message names them."""
     moved, _ = rules.move(task(status=status), to, actor=LEAD, now=NOW, open_notes=list)
     assert moved["status"] == to
