@@ -218,7 +218,7 @@ def test_saving_a_project_saves_the_workflow(repo: Repo, flow: StoredWorkflow):
     assert "mine.txt" not in files
 
 
-def test_an_orchestration_folder_of_the_user_is_left_alone(repo: Repo):
+def test_a_users_folder_of_that_name_is_left_alone(repo: Repo):
     """Without a workflow in it, orchestration/ belongs to the user."""
     (repo.root / "orchestration").mkdir()
     (repo.root / "orchestration/mine.txt").write_text("mine")
