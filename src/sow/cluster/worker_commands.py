@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import json
 import os
+import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sow.domain.actor import Actor
-from sow.errors import SowError
-from sow.store.projects import log, notes
+from sow.errors import SowError, SystemFailure
+from sow.store.projects import log, memory, notes
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.system import caller, clock
 from sow.system.process.forked_server import ForkedServer
@@ -19,8 +22,10 @@ from sow.system.process.steps import Steps
 
 Verbs = Callable[[list[str], Mapping[str, str]], int]
 NAME = "sow-commands"
+OF_TESTS = "SOW_TEST_"  # variables by which a test kills the run itself at a numbered step
 PIECE = 1 << 16
 MOST_WORDS = 1000
+PATIENCE = 0.02  # seconds to wait for a command, because the loop of a run steps less often
 
 
 @dataclass(frozen=True)
@@ -56,38 +61,41 @@ def apply_commands(
 ) -> Steps[list[str]]:
     """Runs the commands from a position on, in a process of their own; returns a remark for each that is refused.
 
-    `applied` is called after each with their number. A crash can hide that the first one was applied already, so it is
-    looked for.
+    `applied` is called after each with their number, before the next one begins. So after a crash only the first one
+    can have been applied already.
     """
     remaining = list(enumerate(commands))[start:]
-    if remaining and start and _is_there(folder, remaining[0][1]):
+    if remaining and _is_there(folder, remaining[0][1]):
+        applied(start + 1)
         remaining = remaining[1:]
     if not remaining:
         return []
     reading, writing = os.pipe()
+    waiting, allowing = os.pipe()
 
     def serve(lifeline: int) -> None:
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update({name: value for name, value in environment.items() if not name.startswith(OF_TESTS)})
         os.chdir(environment["SOW_ROOT"])
         caller.set_actor(actor)
         for number, command in remaining:
+            if not os.read(waiting, 1):
+                return
             clock.fix(command.at)
             error = _run(verbs, command.words, environment)
             os.write(writing, (json.dumps([number + 1, error[:500]]) + "\n").encode())
-        os.close(writing)
 
-    server = ForkedServer(NAME, {writing}, serve)
+    server = ForkedServer(NAME, {writing, waiting}, serve)
     os.close(writing)
-    os.set_blocking(reading, False)
-    remarks, received = [], b""
+    os.close(waiting)
+    remarks, received, number = [], b"", len(commands) - len(remaining)
     try:
+        os.write(allowing, b".")
         while True:
-            try:
-                piece = os.read(reading, PIECE)
-            except BlockingIOError:
+            if not select.select([reading], [], [], PATIENCE)[0]:
                 yield
                 continue
+            piece = os.read(reading, PIECE)
             *lines, received = (received + piece).split(b"\n")
             for line in lines:
                 number, error = json.loads(line)
@@ -95,10 +103,15 @@ def apply_commands(
                 if error:
                     words = " ".join(commands[number - 1].words)[:80]
                     remarks.append(f"a command of the worker is not taken over: sow {words}: {error}")
+                if number < len(commands):
+                    os.write(allowing, b".")
+            if not piece and number < len(commands):
+                raise SystemFailure("the process that applies the worker's commands was killed", "run again")
             if not piece:
                 return remarks
     finally:
         os.close(reading)
+        os.close(allowing)
         server.close()
 
 
@@ -113,13 +126,21 @@ def _run(verbs: Verbs, words: list[str], environment: Mapping[str, str]) -> str:
 
 
 def _is_there(folder: TaskFolder, command: WorkerCommand) -> bool:
-    """Tells whether a log entry or a note of a command is there; all other commands can be repeated."""
+    """Tells whether what a command adds is there, with its time; a command that changes something can be repeated."""
+    words, epoch = command.words, clock.epoch_of(command.at)
     try:
-        if command.words[:2] == ["agent", "log"] or command.words[0] == "log":
+        if words[:2] == ["agent", "log"] or words[0] == "log":
             entries = log.read(folder.home, folder.log_path)
-            return any(entry["timestamp"] == command.at and entry["text"] in command.words for entry in entries)
-        if command.words[:2] == ["note", "add"]:
-            return any(f"--description={note['description']}" in command.words for note in notes.load_notes(folder))
+            return any(entry["timestamp"] == command.at and entry["text"] in words for entry in entries)
+        if words[:2] == ["note", "add"]:
+            texts = [note["description"] for note in notes.load_notes(folder) if note["timestamp"] == epoch]
+            return any(f"--description={text}" in words for text in texts)
+        if words[:2] in (["task", "create"], ["task", "add"]):
+            tasks = task_folders.load_readable(folder.home, projects.load(folder.home))[0]
+            return any(task["created_at"] == command.at and f"--name={task['name']}" in words for _, task in tasks)
+        if words[:2] == ["project", "remember"]:
+            memories = memory.entries(folder.home)
+            return any(head.startswith(command.at) and text == words[-1].strip() for head, text in memories)
     except SowError:
         return False
     return False

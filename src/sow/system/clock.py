@@ -35,7 +35,7 @@ def epoch_of(at: str) -> int | None:
 
 def epoch() -> int:
     """Returns the time in the form of completion-drive notes."""
-    return int(time.time())
+    return (epoch_of(_fixed[0]) if _fixed else None) or int(time.time())
 
 
 def stamp() -> str:
