@@ -18,11 +18,13 @@ from sow.gitwork.repository import Repository
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 
+PROJECT = "6f0c1c8e-6a5e-4c8e-9d0b-0a5c9b9b7e11"
+
 
 def request_at(commit: str, **fields: Any) -> TurnRequest:
     """A request for task 010 whose work begins at one commit."""
     values: dict[str, Any] = {
-        "token": new_token(), "protocol": PROTOCOL, "project_id": "p", "branch": "feat/auth",
+        "token": new_token(), "protocol": PROTOCOL, "project_id": PROJECT, "branch": "feat/auth",
         "run": "20260131-090000-ab12",
         "task": "010", "worktree": "010", "kind": "spawn", "fresh": False, "text": "", "nonce": "", "form": "",
         "role": "implementer", "executor": "simulated", "model": "", "timeout": 0.0, "network": "all", "sandbox": "",

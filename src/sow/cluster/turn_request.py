@@ -14,6 +14,7 @@ from sow.domain.ids import is_task_id
 from sow.gitwork.repository import Repository
 from sow.store.files.disk import list_folder
 from sow.store.formats import VERSION
+from sow.store.formats.validation import is_uuid4
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.system import random_ids
@@ -21,7 +22,7 @@ from sow.system import random_ids
 PROTOCOL = f"{VERSION}-1"  # machines with another one do not understand each other's packets
 STATE, ROLE = "state", "role"  # folders of the packet: what is below .sow/, and the file of the role
 REFS = "refs/sow/turns"  # below it: one folder per token, with the request and the result
-PROJECT_FILES = ("state.yaml", "memories.md", "log.md", ".gitattributes")
+PROJECT_FILES = ("state.yaml", "context/memories.md", "log.md", ".gitattributes")
 OTHER_TASK = ("state.yaml", "description.md")  # what a worker sees of the tasks on which it does not work
 TOKEN_LETTERS = frozenset("0123456789abcdef")
 
@@ -142,8 +143,9 @@ def read_request(packet: Packet) -> TurnRequest:
             raise BadPacket(f"{field.name} is missing, or not of the right type", "")
         values[field.name] = value
     request = TurnRequest(**values)
-    if not (is_token(request.token) and is_task_id(request.task) and is_task_id(request.worktree)):
-        raise BadPacket("its token or task is no valid name", "")
+    names = (request.task, request.worktree)
+    if not (is_token(request.token) and is_uuid4(request.project_id) and all(map(is_task_id, names))):
+        raise BadPacket("its token, project or task is no valid name", "")
     if not {request.head, request.files, request.base} <= set(packet.parents):
         raise BadPacket("its commits are not in it", "")
     return request
