@@ -11,6 +11,7 @@ from sow.domain.ids import branch_slug
 from sow.domain.inbox import start_without
 from sow.domain.plans.plan import APPROVAL, PlanFinding
 from sow.domain.plans.planned_tasks import Difference
+from sow.domain.task import ENDED_STATUSES
 from sow.domain.text.units import counted, cut_to
 from sow.engine import consent
 from sow.engine.launch import feature_branch, setup_questions
@@ -22,6 +23,8 @@ from sow.store import layout
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES, Home
 from sow.store.projects import plan_import, task_folder
 from sow.store.projects import project as projects
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs import sessions
 from sow.system.terminal import confirm, err, escape_line, is_interactive, require_yes
 
 
@@ -69,12 +72,27 @@ def check_and_ask(request: RunRequest) -> tuple[list[Difference], Consent]:
         return [], agreed  # the state may be restored from a copy; everything is asked then
     if not request.is_isolated and project is not None:
         refuse_leftover_worktrees(request, project)
+    if not request.turns.is_remote and project is not None:
+        refuse_turns_elsewhere(request, project)
     diffs = changes(request, project)
     agree_to_changes(diffs, request)
     commands = commands_of_run(request, project, diffs)
     if request.yes or not is_interactive():  # on a terminal, run_setup asks about the setup
         commands |= {command: ["setup"] for command in setup_questions.missing(request)}
     return diffs, ask(request, agreed, commands)
+
+
+def refuse_turns_elsewhere(request: RunRequest, project: ProjectState) -> None:
+    """Refuses a run on this host while a turn on one of its tasks is out on another one."""
+    for _, task in task_folder.load_readable(request.home, project)[0]:
+        included = request.includes(task["id"], task["source"]["id"] if "source" in task else "")
+        if not included or task["status"] in ENDED_STATUSES or "session_id" not in task:
+            continue
+        record = sessions.current(TaskFolder(request.home, "", task["id"]), task["session_id"])
+        if record is not None and record.is_out:
+            host = record.session.get("host", "")
+            hint = f"continue with it: {request.command(on=host)}" if host else "repeat the call with the same hosts"
+            raise Waiting(f"task {task['id']} is out on {host or 'another host'}; nothing was started", hint)
 
 
 def stored_project(home: Home, reading: LoadedPlan) -> ProjectState | None:
