@@ -36,6 +36,9 @@ def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHis
     used = used_history.used_options
     options = _options(run["settings"], config, used) | _raised_budget(folder, config, used_history)
     options |= {name: "" for name in FLAGS if name in used}
+    if used_history.hosts:
+        options = {name: value for name, value in options.items() if name in used or name != "max_concurrency"}
+        options |= {name: str(value) for name, value in used_history.hosts.items() if name in used}
     if is_workflow_run(run):
         arguments = ["workflow", "run"]
         options = {name: value for name, value in options.items() if name in WORKFLOW_OPTIONS}

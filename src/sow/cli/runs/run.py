@@ -49,8 +49,8 @@ def run(
     if reading is None:
         return load.BAD_PLAN
     turns = _turns(context, config, call)
-    call |= {"max_concurrency": call["max_concurrency"] or str(turns.capacity())} if turns.is_remote else {}
-    settings = run_request.settings_of(config, reading.plan, call)
+    concurrency = call["max_concurrency"] or (str(turns.capacity()) if turns.is_remote else "")
+    settings = run_request.settings_of(config, reading.plan, {**call, "max_concurrency": concurrency})
     default_reviewers = [str(name) for name in config.setting("review", "agents")]
     agents = config.agents(home.root, context.environment, default_reviewers)
     reviewers, remarks = run_request.reviewers_of(config, reading.plan, agents)
