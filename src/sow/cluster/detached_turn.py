@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from sow.cluster.host_folder import HostFolder
 from sow.errors import SowError
@@ -15,7 +16,7 @@ from sow.system import plain_file
 from sow.system.process.child_process import GrowingLines
 from sow.system.process.program import start_detached
 
-BEATS, ERRORS, PID = "beats", "errors", "pid"
+BEATS, ERRORS, PID, STOP = "beats", "errors", "pid", "stop"
 PAUSE, LONGEST_PAUSE = 0.01, 0.25
 MOST_STARTS = 2  # the second one packs what a killed one left
 START_SECONDS = 30.0
@@ -60,10 +61,12 @@ class DetachedTurn:
         return True
 
     def stop(self) -> bool:
-        """Interrupts the process of the turn; returns whether there is one."""
+        """Interrupts the process of the turn, also one that has not begun yet; returns whether there is one."""
+        plain_file.write(f"{self.folder}/{STOP}", "")
         if not self.is_alive():
             return False
-        os.kill(int(plain_file.read_text(f"{self.folder}/{PID}", 20)), signal.SIGINT)
+        with suppress(ProcessLookupError):
+            os.kill(int(plain_file.read_text(f"{self.folder}/{PID}", 20)), signal.SIGINT)
         return True
 
     def errors(self) -> str:
@@ -80,11 +83,10 @@ class DetachedTurn:
 
     def _start(self) -> None:
         command = [sys.executable, "-m", "sow", "turn", "run", self.token]
-        start_detached(command, out=f"{self.folder}/{BEATS}", err=f"{self.folder}/{ERRORS}")
+        plain_file.write(f"{self.folder}/{ERRORS}", "")
+        process = start_detached(command, out=f"{self.folder}/{BEATS}", err=f"{self.folder}/{ERRORS}")
         give_up = time.monotonic() + START_SECONDS
-        while not self.is_alive() and not self._has_result() and time.monotonic() < give_up:
-            if self.errors():
-                return
+        while process.poll() is None and not self.is_alive() and time.monotonic() < give_up:
             time.sleep(PAUSE)
 
     def _pass_lines(self, tell: Callable[[str], None]) -> None:

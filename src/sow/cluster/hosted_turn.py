@@ -11,11 +11,12 @@ from typing import Any
 
 from sow.agents.agent import PROJECT, Agent
 from sow.agents.registry import read_agent
+from sow.cluster.detached_turn import STOP
 from sow.cluster.host_folder import HostFolder, machine_name
 from sow.cluster.packet import BadPacket, Packet, files_below, pack, within_limits
 from sow.cluster.turn_request import ROLE, STATE, read_request
 from sow.config import Config, ExecutorConfig, seconds
-from sow.domain.documents.state import Run
+from sow.domain.documents.state import Run, SessionTurn
 from sow.domain.network import narrower
 from sow.domain.reviews import verdict
 from sow.engine import consent
@@ -46,7 +47,8 @@ from sow.system.process.steps import Steps
 Verbs = Callable[[list[str], Mapping[str, str]], int]
 ENDINGS = ("prompt", "out", "err", "md", "txt")
 MOST_SESSION_FILE = 16 << 20
-BEGUN = "begun"
+BEGUN = "begun"  # names the last session and the number of its turns before this one
+READY = "ready"  # exists if the worktree is that of the request
 LOOK_EVERY = 10.0  # seconds between two looks for new commits
 MOST_RECORDED = 10_000  # commands of one worker
 
@@ -113,10 +115,14 @@ class HostedTurn:
             return finished
         claim = self.home.claim(f"turn-{self.request.task}", purpose=f"a turn on task {self.request.task}")
         with claim, git_watch.sealed_repository(self.home):
+            if os.path.exists(f"{self.folder}/{STOP}"):
+                return self._pack_rest(Outcome("interrupted", reason="the turn was stopped"))
             if os.path.exists(f"{self.folder}/{BEGUN}"):
-                return self._pack_lost()
+                return self._pack_rest(Outcome("lost", reason="the turn's sow was killed on its machine"))
             crash_points.crash_point(f"begin {self.request.token}")
-            plain_file.write(f"{self.folder}/{BEGUN}", self.request.task)
+            last = self._last_record()
+            known = [last.session["number"], len(last.session["turns"])] if last is not None else [0, 0]
+            plain_file.write(f"{self.folder}/{BEGUN}", json.dumps(known))
             context: RunContext | None = None
             try:
                 self._unpack()
@@ -158,7 +164,7 @@ class HostedTurn:
     def _pack_checkpoint(self, context: RunContext) -> None:
         """Packs the work so far, without transcripts, whose secrets are removed at the end of the turn only."""
         request, isolation = self.request, context.isolation
-        if isolation is None or not os.path.isdir(isolation.worktrees.path(request.task)):
+        if isolation is None or not os.path.exists(f"{self.folder}/{READY}"):
             return
         head, files_commit = isolation.worktrees.snapshot(request.task, request.base, at_work=True)
         facts = {
@@ -271,6 +277,7 @@ class HostedTurn:
         job = TaskJob(context, request.task)
         isolation.worktrees.prepare(request.task, request.base, fresh=request.fresh)
         isolation.worktrees.receive(request.task, request.head, request.files)
+        plain_file.write(f"{self.folder}/{READY}", "")
         task = job.folder.task()
         if not (yield from job.set_up(task)):
             raise SowError("the turn was stopped during the set-up of its worktree", "run again")
@@ -333,14 +340,11 @@ class HostedTurn:
         request = self.request
         isolation = context.isolation if context is not None else None
         head, files_commit, others = request.head, request.files, []
-        is_work = request.kind != "review"
-        if is_work and isolation is not None and os.path.isdir(isolation.worktrees.path(request.task)):
+        if isolation is not None and os.path.exists(f"{self.folder}/{READY}"):
             head, files_commit = isolation.worktrees.snapshot(request.task, request.base)
             others = isolation.worktrees.pinned(request.task)
         record = finished.record if finished is not None else self._last_record()
-        turns = record.session["turns"] if record is not None else []
-        begun = plain_file.read_text(f"{self.folder}/{BEGUN}", 100)
-        turns = [turn for turn in turns if turn["started_at"] >= self._begun_at()] if begun else turns
+        turns = self._new_turns(record)
         files: dict[str, str] = {}
         if record is not None:
             for number, turn in enumerate(turns, 1):
@@ -368,7 +372,7 @@ class HostedTurn:
             "reset_at": outcome.reset_at,
             "status": status,
             "status_reason": reason,
-            "session": {**record.session, "turns": turns} if record is not None else {},
+            "session": {**record.session, "turns": turns} if record is not None and turns else {},
             "refusals": finished.refusals if finished is not None else [],
             "remarks": remarks,
             "verbs": self.verbs.recorded(),
@@ -381,15 +385,19 @@ class HostedTurn:
         self._publish(commit, request.result_ref)
         return commit
 
-    def _begun_at(self) -> str:
-        return clock.format_time(os.stat(f"{self.folder}/{BEGUN}").st_mtime)
+    def _new_turns(self, record: SessionRecord | None) -> list[SessionTurn]:
+        """Returns the turns of a session that were taken for this request."""
+        if record is None or not os.path.exists(f"{self.folder}/{BEGUN}"):
+            return []
+        number, count = json.loads(plain_file.read_text(f"{self.folder}/{BEGUN}", 100))
+        return record.session["turns"][count if record.session["number"] == number else 0 :]
 
     def _last_record(self) -> SessionRecord | None:
         records = sessions.records(TaskFolder(self.home, "", self.request.task))
         return records[-1] if records else None
 
-    def _pack_lost(self) -> str:
-        """Ends what is left of a turn whose sow was killed, and packs what it did."""
+    def _pack_rest(self, outcome: Outcome) -> str:
+        """Ends what is left of a turn whose sow ended before it, and packs what it did."""
         folder = TaskFolder(self.home, "", self.request.task)
         for record in sessions.records(folder):
             recovery.end_session(record, self.host.environment)
@@ -400,7 +408,7 @@ class HostedTurn:
                 context.isolation.worktrees.names = {self.request.task: self.request.worktree}
         except SowError:
             pass
-        return self._pack(context, None, Outcome("lost", reason="the turn's sow was killed on its machine"), [])
+        return self._pack(context, None, outcome, [])
 
 
 class HostTurns(LocalTurns):

@@ -30,6 +30,7 @@ def start(context: Context, *, token: str) -> int:
     host = HostFolder(context.environment)
     host.open()
     turn = DetachedTurn(host, token)
+    _tell({"event": "following"})
     if turn.follow(_pass_on):
         _tell({"event": "ended"})
         return 0

@@ -130,11 +130,11 @@ class BackgroundProgram:
             self._mark = ""
 
 
-def start_detached(arguments: list[str], *, out: str, err: str) -> None:
+def start_detached(arguments: list[str], *, out: str, err: str) -> subprocess.Popen[bytes]:
     """Starts a program in a session of its own, which goes on when we end; its output is appended to two files."""
     streams = [plain_file.create(path, os.O_WRONLY | os.O_APPEND) for path in (out, err)]
     try:
-        _start(
+        return _start(
             arguments, cwd="/", stdin=subprocess.DEVNULL, stdout=streams[0], stderr=streams[1], start_new_session=True
         )
     finally:
