@@ -25,6 +25,7 @@ class TurnOrder:
     chosen: Callable[[str], None] = field(default=lambda host: None)  # called with the machine before the turn starts
     tell: Callable[[str], None] = field(default=lambda text: None)  # called with a line about the progress
     wait_for_host: float = 600.0  # seconds that a turn waits for a machine that has to take it
+    may_run: bool = False  # an earlier call may have started it
 
     @property
     def refs(self) -> list[str]:

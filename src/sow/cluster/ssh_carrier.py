@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -17,14 +18,16 @@ from sow.errors import SowError, Waiting
 from sow.system import remote_git
 from sow.system.process.generator_steps import run_to_end
 from sow.system.process.program import SteppedProgram
-from sow.system.process.steps import Steps
+from sow.system.process.steps import Result, Steps
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0  # seconds until a broken connection is tried again
 NO_CONNECTION = 255  # the exit code of ssh itself
 NO_PROGRAM = 127
 DONE = object()
 MOST_SLOTS = 1000
-REST_SECONDS = 300.0  # for which a lost host gets no new turns, if there is another one
+HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,253}")
+REST_SECONDS = 300.0  # for which a host that lost or refused a turn gets none that another one can take
+LEAVING = 2  # requests to stop, after which a turn is left to a later call
 
 
 @dataclass
@@ -35,7 +38,12 @@ class SshHost:
     slots: int
     facts: dict[str, Any] = field(default_factory=dict)
     used: int = 0
-    rests_until: float = 0.0  # on the monotonic clock: it could not be reached
+    rests_until: float = 0.0  # on the monotonic clock
+
+    @property
+    def is_resting(self) -> bool:
+        """Tells whether other hosts come first, because a turn was lost or refused here a short time ago."""
+        return self.rests_until > time.monotonic()
 
     @property
     def executors(self) -> Mapping[str, Any]:
@@ -52,14 +60,50 @@ def parse_hosts(text: str) -> list[SshHost]:
     """Reads `--on`: names of machines for ssh, each with its number of turns at once, such as box-a:2,box-b."""
     hosts: list[SshHost] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, number = part.rpartition(":") if part.rpartition(":")[2].isdigit() else (part, "", "1")
-        valid = name and not name.startswith("-") and not set(name) & set(" '\"\\$`;|&<>()/:")
-        if not valid or not 1 <= int(number) <= MOST_SLOTS or name in [host.name for host in hosts]:
+        name, colon, number = part.partition(":")
+        slots = int(number) if number.isascii() and number.isdigit() and len(number) <= len(str(MOST_SLOTS)) else 0
+        slots = slots if colon else 1
+        valid = HOST_NAME.fullmatch(name) and 1 <= slots <= MOST_SLOTS
+        if not valid or name in [host.name for host in hosts]:
             raise SowError(f"--on: {part!r:.80} is no machine", "write: --on box-a:2,box-b:1")
-        hosts.append(SshHost(name, int(number)))
+        hosts.append(SshHost(name, slots))
     if not hosts:
         raise SowError("--on names no machine", "write: --on box-a:2,box-b:1")
     return hosts
+
+
+class Watch:
+    """Counts how often a person asked for the end of a turn, and knows when its host last answered."""
+
+    def __init__(self) -> None:
+        self.stops = 0
+        self.last_contact = time.monotonic()
+
+    @property
+    def is_leaving(self) -> bool:
+        """Tells whether to leave the turn to a later call."""
+        return self.stops >= LEAVING
+
+    def heard(self) -> None:
+        """Records that the host answers now."""
+        self.last_contact = time.monotonic()
+
+    def wait(self) -> Steps[None]:
+        """Waits for the next step, and counts a request to stop."""
+        self.stops += bool((yield))
+
+    def through(self, steps: Steps[Result]) -> Steps[Result]:
+        """Takes steps that nothing interrupts."""
+        try:
+            while True:
+                next(steps)
+                yield from self.wait()
+        except StopIteration as end:
+            self.heard()
+            result: Result = end.value
+            return result
+        finally:
+            steps.close()
 
 
 class SshCarrier:
@@ -114,18 +158,25 @@ class SshCarrier:
         return sum(host.slots for host in self.hosts)
 
     def take(self, root: str, order: TurnOrder) -> Steps[TurnDelivery]:
-        """Brings an order to a machine, waits for its end, and fetches the result."""
-        host = yield from self._reserve(order)
-        if host is None:
-            return TurnDelivery("no_host", reason=f"{order.host} is not a machine of this run", host=order.host)
-        if host is False:
-            return TurnDelivery("interrupted")
-        order.chosen(host.name)
-        host.used += 1
-        try:
-            return (yield from self._turn(root, host, order))
-        finally:
-            host.used -= 1
+        """Brings an order to a host, waits for its end, and fetches the result; another host takes what one refuses."""
+        wanted = order.host
+        while True:
+            host = yield from self._reserve(order)
+            if host is None:
+                return TurnDelivery("no_host", reason=f"{order.host} is not a machine of this run", host=order.host)
+            if host is False:
+                return TurnDelivery("interrupted")
+            order.chosen(host.name)
+            host.used += 1
+            try:
+                delivery = yield from self._turn(root, host, order)
+            finally:
+                host.used -= 1
+            if delivery.kind in ("lost", "refused"):
+                host.rests_until = time.monotonic() + REST_SECONDS
+            if delivery.kind != "refused" or wanted or not self._others(host, order):
+                return delivery
+            order.tell(f"{host.name} did not take the turn: {delivery.reason}"[:200])
 
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order on its machine."""
@@ -136,17 +187,23 @@ class SshCarrier:
 
     def _reserve(self, order: TurnOrder) -> Steps[SshHost | Literal[False] | None]:
         """Waits for a free machine that may take the order; None if there is none, False if a person stopped it."""
-        fitting = [host for host in self.hosts if order.executor in host.executors and order.host in ("", host.name)]
+        fitting = self._fitting(order)
         if not fitting:
             return None
         while True:
-            free = [host for host in fitting if host.used < self._most(host, order.executor)]
-            awake = [host for host in fitting if host.rests_until < time.monotonic()]
-            free = [host for host in free if host in awake or not awake]
+            known = [host for host in fitting if not host.is_resting] or fitting
+            free = [host for host in known if host.used < self._most(host, order.executor)]
             if free:
                 return max(free, key=lambda host: host.slots - host.used)
             if (yield):
                 return False
+
+    def _fitting(self, order: TurnOrder) -> list[SshHost]:
+        return [host for host in self.hosts if order.executor in host.executors and order.host in ("", host.name)]
+
+    def _others(self, host: SshHost, order: TurnOrder) -> list[SshHost]:
+        """Returns the other hosts that could take an order."""
+        return [other for other in self._fitting(order) if other is not host and not other.is_resting]
 
     def _most(self, host: SshHost, executor: str) -> int:
         own = host.executors.get(executor, {}).get("most", 0)
@@ -154,66 +211,71 @@ class SshCarrier:
 
     def _turn(self, root: str, host: SshHost, order: TurnOrder) -> Steps[TurnDelivery]:
         """Sends the request, follows the turn and fetches its result; a broken connection is tried again."""
-        transfer = Transfer(root, host.url, self.environment)
-        pause, last_contact, stopping = FIRST_PAUSE, time.monotonic(), False
+        transfer, watch, pause = Transfer(root, host.url, self.environment), Watch(), FIRST_PAUSE
         is_sent, is_over = not order.commits, False
-        while True:
+        while not watch.is_leaving:
             problem = ""
             try:
                 if not is_sent:
-                    yield from transfer.push(order.commits)
+                    yield from watch.through(transfer.push(order.commits))
                     is_sent = True
+                if watch.stops and not order.may_run:
+                    return TurnDelivery("interrupted", host=host.name)
                 if not is_over:
-                    ended, problem, stopping = yield from self._follow(host, order, transfer, stopping)
+                    order.may_run = True
+                    ended, problem = yield from self._follow(host, order, transfer, watch)
                     if ended.get("event") == "refused":
                         return TurnDelivery("refused", host=host.name, reason=str(ended.get("reason", ""))[:2000])
-                    if ended.get("event") == "left":
-                        return TurnDelivery("left", host=host.name)
                     is_over = ended.get("event") == "ended"
-                    last_contact = time.monotonic() if not problem or is_over else last_contact
                 if is_over:
-                    return TurnDelivery("result", commit=(yield from transfer.fetch(order.result_ref)), host=host.name)
+                    commit = yield from watch.through(transfer.fetch(order.result_ref))
+                    return TurnDelivery("result", commit=commit, host=host.name)
             except TransferFailed as error:
                 problem = error.message
-            if time.monotonic() > last_contact + self.lost_after:
-                host.rests_until = time.monotonic() + REST_SECONDS
-                return TurnDelivery("lost", host=host.name, reason=f"{host.name} cannot be reached: {problem}")
-            order.tell(f"{host.name} cannot be reached, trying again: {problem}"[:200])
+            if watch.stops and not order.may_run:
+                return TurnDelivery("interrupted", host=host.name)
+            patience = self.lost_after if self._others(host, order) else max(self.lost_after, order.wait_for_host)
+            if time.monotonic() > watch.last_contact + patience:
+                return TurnDelivery("lost", host=host.name, reason=f"{host.name}: {problem}")
+            order.tell(f"{host.name}: trying again: {problem}"[:200])
             give_up = time.monotonic() + pause
-            while time.monotonic() < give_up:
-                stopping = bool((yield)) or stopping
+            while time.monotonic() < give_up and not watch.is_leaving:
+                yield from watch.wait()
             pause = min(2 * pause, LONGEST_PAUSE)
+        return TurnDelivery("left", host=host.name)
 
     def _follow(
-        self, host: SshHost, order: TurnOrder, transfer: Transfer, stopping: bool
-    ) -> Steps[tuple[dict[str, Any], str, bool]]:
-        """Starts the turn, or attaches to it; returns its last event, the problem with the connection, and `stopping`.
+        self, host: SshHost, order: TurnOrder, transfer: Transfer, watch: Watch
+    ) -> Steps[tuple[dict[str, Any], str]]:
+        """Starts the turn, or attaches to it; returns its last event, and the problem with the connection.
 
         The first request to stop is passed on, and the result is waited for. With the second one the turn is left.
         """
         program = SteppedProgram(self._command(host, "start", order.token), environment=self.environment)
-        stop: Steps[Any] | None = self._stop(host, order.token) if stopping else None
+        stop: Steps[Any] | None = None
         fetch: Steps[Any] | None = None
+        is_connected = False
         try:
-            while (lines := program.lines()) is not None:
-                for line in lines:
-                    event = _event(line)
+            while not watch.is_leaving and (lines := program.lines()) is not None:
+                for event in map(_event, lines):
+                    is_connected = is_connected or bool(event)
                     if event.get("event") in ("ended", "refused"):
-                        return event, "", stopping
+                        return event, ""
                     if event.get("event") == "checkpoint":
                         fetch = fetch or transfer.try_fetch(order.checkpoint_ref)
                     if event.get("text"):
                         order.tell(f"{host.name}: {event['text']}"[:200])
-                if (yield):
-                    if stopping:
-                        return {"event": "left"}, "", stopping
-                    stopping, stop = True, self._stop(host, order.token)
+                if is_connected:
+                    watch.heard()
+                yield from watch.wait()
+                if watch.stops and stop is None:
+                    stop = self._stop(host, order.token)
                 if stop is not None:
                     next(stop, None)
                 if fetch is not None and next(fetch, DONE) is DONE:
                     fetch = None
             reason = program.errors().rpartition("\n")[2][:300] or f"the connection ended (exit {program.code})"
-            return {}, reason, stopping
+            return {}, reason
         finally:
             program.end()
             for steps in filter(None, (stop, fetch)):
