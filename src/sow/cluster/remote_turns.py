@@ -7,8 +7,8 @@ from typing import Any
 
 from sow.agents.agent import Agent
 from sow.cluster import settling
-from sow.cluster.carrier import Carrier, TurnDelivery, TurnOrder
-from sow.cluster.packet import Packet
+from sow.cluster.carrier import Carrier, TurnOrder
+from sow.cluster.packet import BadPacket, Packet
 from sow.cluster.transfer import drop_refs
 from sow.cluster.turn_request import PROTOCOL, REFS, TurnRequest, new_token, pack_request
 from sow.config import Config, ExecutorConfig, seconds
@@ -24,8 +24,10 @@ from sow.engine.turns.task_turn import FinishedTurn, TaskTurn
 from sow.engine.turns.turn import AgentTurn
 from sow.errors import SowError
 from sow.executors.adapter import Outcome
+from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import project as projects
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects import tasks
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.projects.task_updates import RUNNER
@@ -33,6 +35,15 @@ from sow.store.runs import sessions
 from sow.store.runs.sessions import SessionRecord
 from sow.system import clock
 from sow.system.process.steps import Steps
+
+OUTCOMES = {  # of deliveries of which nothing can be taken over
+    "result": "failed",
+    "lost": "lost",
+    "refused": "refused",
+    "no_host": "not_found",
+    "interrupted": "interrupted",
+}
+FIX_HINT = "fix that on the host, or leave the host out, and run again"
 
 
 class RemoteTurns(LocalTurns):
@@ -111,13 +122,15 @@ class RemoteTurns(LocalTurns):
             kind = "interrupted" if delivery.kind in ("left", "interrupted") else "failed"
             outcome = Outcome(kind, reason=delivery.reason)
             settling.end_turn(record, outcome, "reviewed")
-        yield from self._clean_up(context, order)
+        if context.isolation is not None:
+            drop_refs(context.isolation.repository, order.refs)
+        yield from self.carrier.settled(context.home.root, order)
         return outcome
 
     def can_resume(self, job: TaskJob, record: SessionRecord) -> bool:
-        """Tells whether a session is on another machine, and was not lost with it."""
-        turns = record.session["turns"]
-        return "host" in record.session and (not turns or turns[-1].get("outcome") not in ("lost", "not_found"))
+        """Tells whether a session is on another host, began there, and was not lost with it."""
+        outcomes = [turn.get("outcome", "") for turn in record.session["turns"]]
+        return "host" in record.session and outcomes != ["refused"] and outcomes[-1:] not in (["lost"], ["not_found"])
 
     def spawn(
         self, job: TaskJob, task: Task, role: Agent, executor: ExecutorConfig, *, fresh: bool, text: str
@@ -165,7 +178,7 @@ class RemoteTurns(LocalTurns):
             request = f"{REFS}/{token}/request"
             commit = job.context.isolation.repository.find_commit(request) if job.context.isolation else ""
             order = self._new_order(job.context, turn, record, token, {request: commit} if commit else {})
-            order.host = record.session.get("host", "")
+            order.host, order.may_run = record.session.get("host", ""), True
             return (yield from self._take(job, turn, record, order, []))
 
     def _turn(self, job: TaskJob, role: Agent, executor: ExecutorConfig) -> TaskTurn:
@@ -225,6 +238,7 @@ class RemoteTurns(LocalTurns):
         commit, left_out = pack_request(repository, request, folder, project, turn.agent, sign=sign)
         if left_out:
             context.progress(folder.id, f"{len(left_out)} files do not fit into the request: {', '.join(left_out[:3])}")
+        _drop_unknown(context, repository)
         with repository.locked():
             repository.set_ref(request.request_ref, commit, "", why="request")
         record.session["turns"][-1]["remote"] = {"token": request.token, "sent_at": clock.now(), "applied": 0}
@@ -267,37 +281,41 @@ class RemoteTurns(LocalTurns):
             raise SowError("a run without worktrees stays on one machine", "leave out --isolation none")
         delivery = yield from self.carrier.take(context.home.root, order)
         order.host = delivery.host or order.host
-        commit = delivery.commit
+        if delivery.kind == "left":
+            return _without_result(turn, record, Outcome("interrupted"), remarks)
+        commit, outcome = delivery.commit, Outcome(OUTCOMES[delivery.kind], reason=delivery.reason)
         if delivery.kind == "lost":  # with its host, but perhaps not all of its work
             commit = isolation.repository.find_commit(order.checkpoint_ref)
             kept = "the work up to its last checkpoint is here" if commit else "its work is not here"
             remarks += turn.settings.announce([f"{delivery.reason}; {kept}"])
+        finished = _without_result(turn, record, outcome, remarks)
         if commit:
-            packet = Packet(context.home.root, commit)
-            finished = yield from settling.settle(turn, record, packet, isolation.worktrees, context.verbs, remarks)
-        else:
-            finished = self._without_result(turn, record, delivery, remarks)
-        if not record.is_out:
-            yield from self._clean_up(context, order)
+            try:
+                packet = Packet(context.home.root, commit)
+                finished = yield from settling.settle(turn, record, packet, isolation.worktrees, context.verbs, remarks)
+            except BadPacket as error:
+                reason = f"the result of {order.host} cannot be taken over: {error.message}"
+                finished = _without_result(turn, record, Outcome(outcome.kind, reason=reason), remarks)
+        drop_refs(isolation.repository, order.refs)
+        settling.end_turn(record, finished.outcome, finished.status)  # last, because a crash before it repeats all
+        yield from self.carrier.settled(context.home.root, order)
+        if finished.outcome.kind == "refused":
+            raise EnvironmentProblem(f"{order.host} could not take the turn: {finished.outcome.reason}", FIX_HINT)
         return finished
 
-    def _clean_up(self, context: RunContext, order: TurnOrder) -> Steps[None]:
-        """Removes the packets of a turn whose result was taken over."""
-        if context.isolation is not None:
-            drop_refs(context.isolation.repository, order.refs)
-        yield from self.carrier.settled(context.home.root, order)
 
-    def _without_result(
-        self, turn: TaskTurn, record: SessionRecord, delivery: TurnDelivery, remarks: list[str]
-    ) -> FinishedTurn:
-        """Ends a turn that has no result here, except one that still runs."""
-        if delivery.kind == "refused":
-            settling.end_turn(record, Outcome("failed", reason=delivery.reason))
-            raise EnvironmentProblem(
-                f"{delivery.host} did not take the turn: {delivery.reason}", "see docs/how-to/cluster.md"
-            )
-        kind = {"lost": "lost", "no_host": "not_found"}.get(delivery.kind, "interrupted")
-        outcome = Outcome(kind, reason=delivery.reason)
-        if delivery.kind != "left":
-            settling.end_turn(record, outcome)
-        return FinishedTurn(turn, record, outcome, turn.folder.task(), remarks, [], False)
+def _without_result(turn: TaskTurn, record: SessionRecord, outcome: Outcome, remarks: list[str]) -> FinishedTurn:
+    """Returns a turn of which nothing can be taken over."""
+    return FinishedTurn(turn, record, outcome, turn.folder.task(), remarks, [], False)
+
+
+def _drop_unknown(context: RunContext, repository: Repository) -> None:
+    """Removes the packets that a killed run left, which no turn needs."""
+    refs = repository.refs(f"{REFS}/")
+    if not refs:
+        return
+    folders = task_folders.all_folders(context.home, projects.load(context.home))
+    open_turns = [record.session["turns"][-1] for folder in folders for record in sessions.records(folder)
+                  if record.has_open_turn]  # fmt: skip
+    known = {turn["remote"]["token"] for turn in open_turns if "remote" in turn}
+    drop_refs(repository, [ref for ref in refs if ref.split("/")[3] not in known])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from sow.domain.actor import WORKER, Actor
 from sow.domain.documents.state import Refusal, SessionTurn
 from sow.engine.turns import settle as local_settle
 from sow.engine.turns.task_turn import FinishedTurn, TaskTurn
-from sow.errors import SowError
+from sow.errors import InvalidFile, SowError
 from sow.executors.adapter import Outcome
 from sow.gitwork.worktrees import Worktrees
 from sow.store.files import state_file
@@ -45,6 +46,7 @@ TURN_FIELDS = (
 TOTALS = ("total_cost_usd", "total_input_tokens", "total_output_tokens")
 MOST_REMARKS = 50
 MOST_TURNS = 20
+MOST_RESET = 31 * 86400  # seconds until a limit ends
 Verbs = Callable[[list[str], Mapping[str, str]], int]
 
 
@@ -56,7 +58,7 @@ def settle(
     verbs: Verbs | None,
     remarks: list[str],
 ) -> Steps[FinishedTurn]:
-    """Takes a result over, in steps that can be repeated after a crash; the end of the turn is recorded last."""
+    """Takes a result over, in steps that can be repeated until the caller has recorded the end of the turn."""
     folder = turn.folder
     open_turn = record.session["turns"][-1]
     remote = open_turn["remote"]
@@ -88,14 +90,16 @@ def settle(
         )
     remarks += _take_status(turn, packet) if outcome.kind != "lost" else []
     refusals = _refusals(packet)
-    if refusals:
-        with turn.settings.home.lock():
-            local_settle.record_refusals(folder, refusals)
-    renamed = _take_session(record, open_turn, packet)
-    if renamed:
-        turn.name_session(*renamed)
+    try:
+        if refusals:
+            with turn.settings.home.lock():
+                local_settle.record_refusals(folder, refusals)
+        renamed = _take_session(record, open_turn, packet)
+        if renamed:
+            turn.name_session(*renamed)
+    except InvalidFile as error:
+        remarks += turn.settings.announce([f"a part of the result of {host} is not taken over: {error.message}"])
     task = folder.task()
-    end_turn(record, outcome, task["status"])
     return FinishedTurn(turn, record, outcome, task, remarks, refusals, task["iteration"] != open_turn["iteration"])
 
 
@@ -130,8 +134,8 @@ def _outcome(packet: Packet) -> Outcome:
     if kind not in OUTCOMES:
         raise BadPacket(f"its outcome is {kind!r:.40}", "")
     reason, text = escape_control(packet.value("reason", str, ""))[:2000], packet.value("text", str, "")
-    kind = "failed" if kind == "refused" else kind
-    return Outcome(kind, text=text, reason=reason, reset_at=packet.value("reset_at", int, 0))
+    latest = int(time.time()) + MOST_RESET
+    return Outcome(kind, text=text, reason=reason, reset_at=min(max(packet.value("reset_at", int, 0), 0), latest))
 
 
 def _receive(turn: TaskTurn, packet: Packet, worktrees: Worktrees) -> None:
@@ -145,11 +149,13 @@ def _receive(turn: TaskTurn, packet: Packet, worktrees: Worktrees) -> None:
 
 def _write_transcripts(record: SessionRecord, open_turn: SessionTurn, packet: Packet) -> None:
     """Writes the files of the turns into the session's folder, numbered as here."""
-    first = open_turn["number"]
+    first, turns = open_turn["number"], packet.value("session", dict, {}).get("turns")
+    count = min(len(turns), MOST_TURNS) if isinstance(turns, list) else 0
+    numbers = {str(number + 1): first + number for number in range(count)}
     for name, data in packet.files("session"):
         number, _, ending = name.partition(".")
-        if number.isdigit() and 1 <= int(number) <= MOST_TURNS and ending in ENDINGS:
-            plain_file.create_with(record.file(first + int(number) - 1, ending), data)
+        if number in numbers and ending in ENDINGS:
+            plain_file.create_with(record.file(numbers[number], ending), data)
 
 
 def _write_outputs(turn: TaskTurn, packet: Packet) -> list[str]:
@@ -176,7 +182,7 @@ def _take_status(turn: TaskTurn, packet: Packet) -> list[str]:
     actor = Actor(kind=WORKER, name=turn.agent.name, task=folder.id)
     reason = packet.value("status_reason", str, "") or packet.value("reason", str, "")
     try:
-        tasks.move(turn.settings.home, folder.id, status, actor=actor, reason=reason)
+        tasks.set_status(turn.settings.home, folder.id, status, actor=actor, reason=reason)
     except SowError as error:
         return [f"the status {status!r:.40} of the worker is not taken over: {error.message}"]
     return []

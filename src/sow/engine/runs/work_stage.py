@@ -208,6 +208,8 @@ def _cut_off(job: TaskJob, result: FinishedTurn) -> JobEnd | None:
         if lost % MOST_LOST == 0:
             return job.ask(f"{lost} turns were lost with their machines: {outcome.reason}")
         return None  # a new session begins on another machine
+    if outcome.kind == "not_found" and "remote" in result.record.session["turns"][-1]:
+        return None  # the machine of the session takes no part in this call
     if not os.path.isdir(result.record.session["cwd"]):
         job.context.progress(job.id, "its worktree was removed: it is made again")
         return None
