@@ -246,3 +246,28 @@ child.close()
 tell(list(CHILDREN.adopted_children(child.process_table)))
 """
     assert supervise(code, tmp_path) == []
+
+
+def test_the_end_of_an_agent_leaves_our_own_programs_alone(tmp_path: Path) -> None:
+    """A git that sends packets runs on while agents end, and its exit code is its own."""
+    code = """
+from sow.system.process.program import SteppedProgram
+first = start(["true"])
+script = f"until [ -e '{os.getcwd()}/go' ]; do sleep 0.01; done; echo done; exit 7"
+program = SteppedProgram(["sh", "-c", script], environment=os.environ)
+ended(first)
+follow(first)
+first.close()
+second = start(["true"])
+ended(second)
+follow(second)
+second.close()
+Path("go").touch()
+lines = []
+while (new := program.lines()) is not None:
+    lines += new
+code = program.code
+program.end()
+tell([lines, code])
+"""
+    assert supervise(code, tmp_path) == [["done"], 7]

@@ -15,7 +15,7 @@ from typing import Any
 from sow.errors import Interrupted, SystemFailure
 from sow.system import crash_points, plain_file, process_table, random_ids
 from sow.system.process import process_tree
-from sow.system.process.process_tree import MARK
+from sow.system.process.process_tree import CHILDREN, MARK
 
 MOST = 256 << 10
 LARGE = 8 << 20
@@ -143,20 +143,24 @@ def start_detached(arguments: list[str], *, out: str, err: str) -> subprocess.Po
 
 
 class SteppedProgram:
-    """A program in a session of its own that a loop follows step by step, by the lines of its output."""
+    """A program in a session of its own that a loop follows step by step, by the lines of its output.
 
-    def __init__(self, arguments: list[str], *, environment: Mapping[str, str]) -> None:
+    With `lifeline` its standard input is a pipe that ends when we do, or when `leave` is called.
+    """
+
+    def __init__(self, arguments: list[str], *, environment: Mapping[str, str], lifeline: bool = False) -> None:
         self._errors = unnamed_file("", environment)
         self._partial = b""
         self._process = _start(
             arguments,
             cwd="/",  # not a repository, whose settings the program could obey
             env=dict(environment),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             start_new_session=True,
         )
+        CHILDREN.own_sessions.add(self._process.pid)  # otherwise the end of an agent ends it, too
 
     def lines(self) -> list[str] | None:
         """Returns the new lines of its output, or None if it has ended; a line that is too long is cut."""
@@ -178,11 +182,23 @@ class SteppedProgram:
         size = os.fstat(self._errors).st_size
         return _text(os.pread(self._errors, MOST, max(0, size - MOST))).strip()
 
+    def interrupt(self) -> None:
+        """Sends it SIGINT, like Ctrl-C, unless it has ended."""
+        if self._process.poll() is None:
+            process_tree.signal_one(self._process.pid, signal.SIGINT)
+
+    def leave(self) -> None:
+        """Closes its lifeline, as our end does."""
+        if self._process.stdin:
+            self._process.stdin.close()
+
     def end(self) -> None:
         """Kills it and its group."""
         if self._process.poll() is None:
             process_tree.signal_one(self._process.pid, signal.SIGKILL, group=True)
             self._process.wait()
+        CHILDREN.own_sessions.discard(self._process.pid)
+        self.leave()
         if self._process.stdout:
             self._process.stdout.close()
         if self._errors >= 0:
