@@ -21,11 +21,11 @@ class TurnOrder:
     checkpoint_ref: str  # what the turn did so far, for the case that its host is lost
     result_ref: str
     commits: dict[str, str]  # what to send, by ref; empty if it was sent before
+    was_sent: bool = False  # an earlier call may have sent it
     host: str = ""  # the machine that has to take it; "" for any
     chosen: Callable[[str], None] = field(default=lambda host: None)  # called with the machine before the turn starts
     tell: Callable[[str], None] = field(default=lambda text: None)  # called with a line about the progress
     wait_for_host: float = 600.0  # seconds that a turn waits for a machine that has to take it
-    may_run: bool = False  # an earlier call may have started it
 
     @property
     def refs(self) -> list[str]:

@@ -26,7 +26,7 @@ from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.task_job import TaskJob
 from sow.engine.turns import recovery
 from sow.engine.turns.task_turn import FinishedTurn
-from sow.errors import SowError
+from sow.errors import Interrupted, SowError
 from sow.executors.adapter import Outcome
 from sow.executors.executor_types import adapter as find_adapter
 from sow.gitwork.repository import Repository
@@ -99,6 +99,7 @@ class HostedTurn:
         self.verbs = RecordedVerbs(verbs, f"{self.folder}/verbs.jsonl")
         self.tell = tell
         self.is_same_user = is_same_user
+        self.is_left: Callable[[], bool] = lambda: False  # whether the process that started this one is gone
         commit = host.find(f"refs/sow/turns/{token}/request")
         if not commit:
             raise SowError(f"there is no request {token}", "sow sends it before it starts the turn")
@@ -128,11 +129,19 @@ class HostedTurn:
                 self._unpack()
                 context = self._context()
                 if self.request.kind == "review":
-                    return self._pack(context, None, (yield from self._review(context)), [])
+                    return self._pack(context, None, self._stopped((yield from self._review(context))), [])
                 finished_turn = yield from self._with_checkpoints(context, self._take(context))
+            except Interrupted as error:
+                return self._pack(context, None, self._stopped(Outcome("interrupted", reason=error.message)), [])
             except SowError as error:
                 return self._pack(context, None, Outcome("refused", reason=f"{error.message} ({error.hint})"), [])
-            return self._pack(context, finished_turn, finished_turn.outcome, finished_turn.remarks)
+            return self._pack(context, finished_turn, self._stopped(finished_turn.outcome), finished_turn.remarks)
+
+    def _stopped(self, outcome: Outcome) -> Outcome:
+        """Returns the outcome; a turn that ended with its host is lost, and was not stopped by a person."""
+        if outcome.kind == "interrupted" and self.is_left():
+            return Outcome("lost", reason="the host stopped in the middle of the turn")
+        return outcome
 
     def _with_checkpoints(self, context: RunContext, steps: Steps[FinishedTurn]) -> Steps[FinishedTurn]:
         """Takes a turn, and packs what it did so far now and then: after a commit, and after some minutes."""
@@ -280,7 +289,7 @@ class HostedTurn:
         plain_file.write(f"{self.folder}/{READY}", "")
         task = job.folder.task()
         if not (yield from job.set_up(task)):
-            raise SowError("the turn was stopped during the set-up of its worktree", "run again")
+            raise Interrupted("the turn was stopped during the set-up of its worktree", "run again")
         role, executor = self._role(context), self._executor()
         self.tell({"event": "started", "host": machine_name(self.config)})
         if request.kind == "resume":

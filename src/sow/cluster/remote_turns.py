@@ -178,7 +178,7 @@ class RemoteTurns(LocalTurns):
             request = f"{REFS}/{token}/request"
             commit = job.context.isolation.repository.find_commit(request) if job.context.isolation else ""
             order = self._new_order(job.context, turn, record, token, {request: commit} if commit else {})
-            order.host, order.may_run = record.session.get("host", ""), True
+            order.host, order.was_sent = record.session.get("host", ""), True
             return (yield from self._take(job, turn, record, order, []))
 
     def _turn(self, job: TaskJob, role: Agent, executor: ExecutorConfig) -> TaskTurn:

@@ -219,10 +219,10 @@ class SshCarrier:
                 if not is_sent:
                     yield from watch.through(transfer.push(order.commits))
                     is_sent = True
-                if watch.stops and not order.may_run:
+                if watch.stops and not order.was_sent:
                     return TurnDelivery("interrupted", host=host.name)
                 if not is_over:
-                    order.may_run = True
+                    order.was_sent = True
                     ended, problem = yield from self._follow(host, order, transfer, watch)
                     if ended.get("event") == "refused":
                         return TurnDelivery("refused", host=host.name, reason=str(ended.get("reason", ""))[:2000])
@@ -232,7 +232,7 @@ class SshCarrier:
                     return TurnDelivery("result", commit=commit, host=host.name)
             except TransferFailed as error:
                 problem = error.message
-            if watch.stops and not order.may_run:
+            if watch.stops and not order.was_sent:
                 return TurnDelivery("interrupted", host=host.name)
             patience = self.lost_after if self._others(host, order) else max(self.lost_after, order.wait_for_host)
             if time.monotonic() > watch.last_contact + patience:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 
+from sow.cluster.turn_request import REFS
 from sow.errors import SowError
 from sow.gitwork.repository import Repository
-from sow.system import git, remote_git
+from sow.store.files.disk import remove_tree_quietly
+from sow.system import git, random_ids, remote_git
 from sow.system.process.program import SteppedProgram
 from sow.system.process.steps import Steps
 
+MOST_AT_ONCE = 200  # refs that one push removes
 PARTS = ("fatal: ", "error: ")
 
 
@@ -56,6 +60,20 @@ class Transfer:
         except TransferFailed:
             return ""
 
+    def fetch_commits(self, pattern: str) -> Steps[None]:
+        """Fetches the commits of all refs that match, without their files if the other side can leave them out."""
+        arguments = ["fetch", "--quiet", "--depth=1", "--filter=tree:0", "--no-tags", "--no-write-fetch-head"]
+        yield from self._git([*arguments, "--", self.url, f"+{pattern}:{pattern}"])
+
+    def find(self, ref: str) -> Steps[str]:
+        """Returns the name of a ref there, or "" if there is none."""
+        return "".join((yield from self.names(ref)))
+
+    def names(self, pattern: str) -> Steps[list[str]]:
+        """Returns the names of the refs there that match."""
+        output = yield from self._git(["ls-remote", "--quiet", "--", self.url, pattern])
+        return [line.partition("\t")[2] for line in output.splitlines()]
+
     def remove(self, refs: Sequence[str]) -> Steps[None]:
         """Removes refs there; those that are gone already do not matter."""
         try:
@@ -63,16 +81,17 @@ class Transfer:
         except TransferFailed:
             return
 
-    def _git(self, arguments: list[str]) -> Steps[None]:
+    def _git(self, arguments: list[str]) -> Steps[str]:
         settings = (*git.SETTINGS, *remote_git.SETTINGS)
         command = ["git", *settings, "-C", self.root, *arguments]
-        code, _, errors = yield from run_program(command, self.environment)
+        code, output, errors = yield from run_program(command, self.environment)
         if code:
             lines = [line for line in errors.splitlines() if line.startswith(PARTS)] or errors.splitlines() or [""]
             reason = lines[0].partition(": ")[2] or lines[0] or f"exit code {code}"
             raise TransferFailed(
                 f"git {arguments[0]} failed for {self.url}: {reason[:300]}", "see docs/how-to/cluster.md"
             )
+        return output
 
 
 def drop_refs(repository: Repository, refs: Sequence[str]) -> None:
@@ -80,3 +99,24 @@ def drop_refs(repository: Repository, refs: Sequence[str]) -> None:
     with repository.locked():
         for ref in refs:
             repository.git("update-ref", "-d", ref)
+
+
+def prune(url: str, folder: str, environment: Mapping[str, str], seconds: float) -> Steps[int]:
+    """Removes the refs of turns whose commits are older; returns their number.
+
+    Only the commits are fetched, into a repository in `folder` that is removed afterwards.
+    """
+    root = f"{folder}/prune-{random_ids.uuid4()}.git"
+    git.run(["init", "--quiet", "--bare", "--", root], cwd="/")
+    try:
+        transfer = Transfer(root, url, environment)
+        yield from transfer.fetch_commits(f"{REFS}/*")
+        listing = git.run(["for-each-ref", "--format=%(committerdate:unix) %(refname)", REFS], cwd=root)
+        entries = [line.split(" ", 1) for line in listing.splitlines()]
+        oldest = time.time() - seconds
+        old = [ref for date, ref in entries if int(date) < oldest]
+        for start in range(0, len(old), MOST_AT_ONCE):
+            yield from transfer.remove(old[start : start + MOST_AT_ONCE])
+        return len(old)
+    finally:
+        remove_tree_quietly(root)

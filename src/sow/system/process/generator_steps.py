@@ -79,9 +79,12 @@ def _wake(number: int, frame: FrameType | None) -> None:
     """Does nothing: the end of a child only has to wake the loop."""
 
 
-def run_to_end(steps: Steps[T], tick: Callable[[float], None] | None = None) -> T:
-    """Takes all steps of one generator and returns its result. `tick` is called with the time between the steps."""
-    with Interrupts(patient=False) as interrupts:
+def run_to_end(steps: Steps[T], tick: Callable[[float], None] | None = None, *, patient: bool = False) -> T:
+    """Takes all steps of one generator and returns its result. `tick` is called with the time between the steps.
+
+    With `patient`, Ctrl-C waits for a step also if no child runs.
+    """
+    with Interrupts(patient=patient) as interrupts:
         pause = SHORTEST
         try:
             soon = next(steps)
