@@ -280,6 +280,27 @@ def plan_repo(bare_repo: Repo, tmp_path: Path) -> Any:
     made.close()
 
 
+@pytest.fixture(scope="session")
+def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A real Temporal server, for all tests of this process."""
+    from support.temporal_cluster import TemporalServer
+
+    server = TemporalServer(tmp_path_factory.mktemp("temporal"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def cluster(temporal_server: Any, plan_repo: Any, tmp_path: Path) -> Iterator[Any]:
+    """A cluster with queues of its own on that server; the test adds the hosts."""
+    from support.temporal_cluster import TemporalCluster
+
+    made = TemporalCluster(temporal_server, plan_repo, tmp_path)
+    yield made
+    made.close()
+
+
 @pytest.fixture
 def worker(repo: Repo, tmp_path: Path) -> Any:
     """A repository with a simulated worker and the pending task 010."""

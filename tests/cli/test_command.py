@@ -22,12 +22,13 @@ NAMES = [command.name for command in COMMANDS]
 TURN = {"model", "timeout", "dry_run", "json"}
 LIMITS = {"max_concurrency", "executor", "timeout", "max_cost", "max_wait"}
 CHOICES = {"agent", "schedule", "isolation", "review", "baseline", "retries", "accept", "final_checks", "history"}
+HOSTS = {"on", "cluster"}
 LISTS = {"tag", "parallel_stories"}
 COLLECTED = {
     "agent spawn": TURN,
     "agent resume": TURN,
     "workflow run": LIMITS,
-    "run": LIMITS | CHOICES,
+    "run": LIMITS | CHOICES | HOSTS,
     "plan new": {"from", "executor", "timeout"},
     **dict.fromkeys(("plan show", "plan validate", "plan waves", "plan simulate", "plan import"), LISTS),
 }

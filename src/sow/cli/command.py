@@ -179,6 +179,8 @@ GROUPS = {
     "install": "setup.install",
     "uninstall": "setup.install",
     "hook": "setup.hook",
+    "host": "cluster.hosts",
+    "cluster": "cluster.hosts",
     "turn": "cluster.hosts",
     "mcp": "serve.serve",
     "ui": "serve.serve",

@@ -63,6 +63,8 @@ TOPICS: dict[str, dict[str, str]] = {
     "Run": {
         "plan": "Check, show, import and update plan files",
         "runs": "List, show, verify and stop runs",
+        "host": "Take turns for others, and list the hosts of a cluster",
+        "cluster": "Start, show and clean a cluster",
         "workflow": "Design, verify and run a crew of agents",
         "integrate": "",
         "deliver": "Open a pull request, and watch it until it is merged",

@@ -26,6 +26,8 @@ BUDGET = "the budget of "  # prefix of the reason if a budget stops the run
 OF_THE_PLAN = ("network", "sandbox")  # settings without an option
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
+OPTIONAL_VALUES = ("cluster",)
+
 
 def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHistory | None = None) -> str:
     """Returns the command, with the options that the run was started with or that now differ from the config."""
@@ -51,10 +53,12 @@ def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHis
 
 
 def as_arguments(options: Mapping[str, str]) -> list[str]:
-    """Returns options as arguments of a command. A flag has no value."""
-    return [
-        argument for name, value in options.items() for argument in (f"--{name.replace('_', '-')}", value) if argument
-    ]
+    """Returns options as arguments of a command. A flag has no value, and an optional value follows =."""
+    arguments = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        arguments += [f"{flag}={value}"] if name in OPTIONAL_VALUES else [flag, value] if value else [flag]
+    return arguments
 
 
 def _options_and_costs(folder: RunFolder, config: Config) -> RunHistory:

@@ -11,6 +11,7 @@ from sow.cli.context import Context
 from sow.cluster.detached_turn import DetachedTurn
 from sow.cluster.host_folder import HostFolder, describe
 from sow.cluster.hosted_turn import HostedTurn
+from sow.cluster.shared_turn import SharedTurn
 from sow.errors import SowError
 from sow.system.process.generator_steps import run_to_end
 
@@ -44,7 +45,7 @@ def stop(context: Context, *, token: str) -> int:
     return 0
 
 
-def run(context: Context, *, token: str) -> int:
+def run(context: Context, *, token: str, transfer: str) -> int:
     context.require_person("take turns of other machines")
     if context.verbs is None:
         raise SowError("a forwarded command takes no turns", "run it on the machine itself")
@@ -52,6 +53,10 @@ def run(context: Context, *, token: str) -> int:
     host.open()
     lock = DetachedTurn(host, token).hold()
     try:
+        if transfer:
+            shared = SharedTurn(host, context.config(), token, transfer, context.verbs, _tell)
+            shared.watch_starter()
+            return 0 if run_to_end(shared.run(), patient=True) else FAILED
         turn = HostedTurn(host, context.config(), token, context.verbs, _tell, is_same_user=True)
         run_to_end(turn.run())
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sow.cli.context import Context
 from sow.cli.plans import load
@@ -21,6 +22,9 @@ from sow.engine.runs.run_context import require_sandbox
 from sow.errors import SowError
 from sow.reports import run_report
 from sow.system.terminal import notes
+
+if TYPE_CHECKING:
+    from sow.cluster.carrier import Carrier
 
 
 def run(
@@ -93,17 +97,37 @@ def run(
 
 
 def _turns(context: Context, config: Config, call: Mapping[str, str]) -> LocalTurns:
-    """Returns what takes the turns of the run: this machine, or those of --on."""
-    if not call["on"]:
+    """Returns what takes the turns of the run: this machine, or those of --on or --cluster."""
+    cluster = call["cluster"] or ("" if call["on"] else context.environment.get("SOW_CLUSTER", ""))
+    option = "--cluster" if cluster else "--on"
+    if cluster and call["on"]:
+        raise SowError("--on and --cluster are two ways to other hosts", "leave out one of them")
+    if not (cluster or call["on"]):
         return LocalTurns()
-    if call["isolation"] == "none":
-        raise SowError("--on needs a worktree for each task", "leave out --isolation none")
+    isolation = call["isolation"] or str(config.setting("run", "isolation"))
+    if isolation == "none":
+        raise SowError(f"{option} needs a worktree for each task", "leave out --isolation none")
     from sow.cluster.remote_turns import RemoteTurns
+
+    if cluster:
+        return RemoteTurns(_cluster(context, config, cluster), config)
     from sow.cluster.ssh_carrier import SshCarrier, parse_hosts
 
     carrier = SshCarrier(parse_hosts(call["on"]), lost_after=seconds(str(config.setting("cluster", "lost_after"))))
     carrier.connect()
     return RemoteTurns(carrier, config)
+
+
+def _cluster(context: Context, config: Config, address: str) -> Carrier:
+    """Returns the connection to the hosts of a cluster."""
+    from sow.cluster.cluster_settings import cluster_settings, require_temporal
+
+    require_temporal()
+    from sow.cluster.temporal_client import TemporalCarrier
+
+    carrier = TemporalCarrier(cluster_settings(config, context.environment, address))
+    carrier.connect(context.checkout().root)
+    return carrier
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,12 @@ COMMANDS = (
         Option("--max-wait", "DURATION", "How long to wait for a usage limit to end"),
         Option("--on", "HOSTS", "Take the turns of workers on these machines over ssh, such as box-a:2,box-b:1"),
         Option(
+            "--cluster",
+            "ADDRESS",
+            "Take the turns of workers on the hosts of a cluster (without ADDRESS: SOW_CLUSTER or cluster.address)",
+            implied="configured",
+        ),
+        Option(
             "--accept",
             "WHAT",
             "Accept checks that import code of your checkout",

@@ -16,6 +16,7 @@ from sow.engine.runs.loop import execute
 from sow.engine.runs.run_context import require_sandbox
 from sow.engine.workflows import start
 from sow.engine.workflows.crew_run import CrewLoop
+from sow.errors import SowError
 from sow.store import git_watch
 from sow.store.files.checkout_home import Home
 from sow.store.files.locks import Claim
@@ -25,8 +26,13 @@ from sow.system.terminal import escape_line, notes, out
 ROLES = ("workflow-architect", "solution-architect", "verifier", "design-verifier")
 
 
-def run(context: Context, *, yes: bool, json: bool, **call: str) -> int:
+def run(context: Context, *, cluster: str, yes: bool, json: bool, **call: str) -> int:
     context.require_non_worker("run a workflow")
+    if cluster:
+        raise SowError(
+            "the agents of a workflow share one checkout, which stays on this machine",
+            "to use other hosts, write the work as a plan: sow run PLAN --cluster",
+        )
     home = context.project_home()
     config = context.config()
     settings = workflow_settings(config, call)

@@ -89,6 +89,7 @@ COMMANDS = (
         TIMEOUT,
         Option("--max-cost", "USD", "Start no more turns above this cost"),
         Option("--max-wait", "DURATION", "How long to wait for a usage limit to end"),
+        Option("--cluster", "ADDRESS", "Refused: the agents of a workflow share one checkout", implied="configured"),
         Option("--yes", help="Approve the design, and changes of it during this run"),
         json=True,
         details="If it is interrupted, run the same command to resume it.\n"

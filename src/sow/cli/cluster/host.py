@@ -1,0 +1,121 @@
+"""Serves a cluster on this machine, and lists the hosts of one (`sow host`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sow.cli.context import Context
+from sow.cli.output import print_list
+from sow.cluster.cluster_settings import ClusterSettings, cluster_settings, require_temporal
+from sow.cluster.host_folder import HostFolder, offers
+from sow.config import Config, seconds
+from sow.errors import SowError
+from sow.system.terminal import escape_line, out
+
+if TYPE_CHECKING:
+    from sow.cluster.temporal_client import ClusterHost
+
+
+def serve(context: Context, *, address: str, capacity: str) -> int:
+    context.require_person("serve a cluster on this machine")
+    require_temporal()
+    from sow.cluster import temporal_host
+
+    config = context.config()
+    settings = cluster_settings(config, context.environment, address)
+    if not config.setting("host", "transfers"):
+        settings.require_transfer()
+    folder = HostFolder(context.environment)
+    folder.open()
+    folder.remove_old(seconds(str(config.setting("host", "keep"))))
+    places = _capacity(config, context, capacity)
+    temporal_host.serve(temporal_host.TemporalHost(settings, folder, config, places, _tell))
+    return 0
+
+
+def _tell(text: str) -> None:
+    out(escape_line(text))
+    import sys
+
+    sys.stdout.flush()
+
+
+def _capacity(config: Config, context: Context, text: str) -> dict[str, int]:
+    """Returns the turns at once by executor: from the command, else from the settings, else one for each program."""
+    places: dict[str, int] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, number = part.partition("=")
+        if not number.isdigit() or not int(number) or name in places:
+            raise SowError(f"--capacity: {part!r:.80} is no capacity", "write: --capacity claude-code=2,codex=1")
+        places[name] = int(number)
+    if places:
+        sections = config.sections["host"]
+        sections["capacity"] = (places, "from the command")
+    offered = offers(config, context.environment)
+    missing = [name for name in places if name not in offered]
+    if missing:
+        config.require_program(config.executor(missing[0]), "", context.environment)
+    if not offered:
+        raise SowError("no program of an executor is installed here", "see 'sow doctor'")
+    return {name: most or 1 for name, most in offered.items()}
+
+
+def list_hosts(context: Context, *, address: str, json: bool) -> int:
+    hosts = ask_hosts(cluster_settings(context.config(), context.environment, address))
+    documents = [as_document(host) for host in hosts]
+    return print_list(
+        documents,
+        [("HOST", "VERSION", "CAPACITY", "BUSY", "SEEN", "NOTE"), *_rows(hosts)],
+        "no host serves this cluster; start one: sow host serve",
+        json=json,
+    )
+
+
+def ask_hosts(settings: ClusterSettings) -> list[ClusterHost]:
+    """Returns the hosts of a cluster."""
+    require_temporal()
+    from sow.cluster.temporal_client import ClientThread, connect, find_hosts
+
+    thread = ClientThread()
+    return thread.call(find_hosts(thread.call(connect(settings)), settings))
+
+
+def as_document(host: ClusterHost) -> dict[str, Any]:
+    """Returns a host for --json."""
+    executors = {
+        name: {key: offer.get(key, 0) for key in ("type", "most", "used")} for name, offer in host.executors.items()
+    }
+    return {
+        "name": host.name,
+        "protocol": host.protocol,
+        "version": host.facts.get("version", ""),
+        "executors": executors,
+        "seen": round(host.seen, 1),
+        "note": _note(host),
+    }
+
+
+def _rows(hosts: Sequence[ClusterHost]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for host in hosts:
+        offered = host.executors.items()
+        rows.append(
+            (
+                host.name,
+                str(host.facts.get("version") or host.protocol),
+                ", ".join(f"{name} {offer.get('most', 0)}" for name, offer in offered),
+                str(sum(int(offer.get("used", 0)) for _, offer in offered)),
+                f"{host.seen:.0f}s",
+                _note(host),
+            )
+        )
+    return rows
+
+
+def _note(host: ClusterHost) -> str:
+    from sow.cluster.turn_request import PROTOCOL
+
+    if host.protocol != PROTOCOL:
+        return "another version of sow: takes nothing from here"
+    return str(host.facts.get("note", "")) if host.facts else "does not answer"

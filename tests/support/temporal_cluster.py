@@ -1,0 +1,202 @@
+"""A cluster on this machine: a real Temporal server, hosts with homes of their own, and a repository with plans."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from conftest import SOW, Repo, Result, fresh_environment
+
+from support.plan_repo import PlanRepo
+from support.simulated_workers import environment_of, processes
+
+PATIENCE = 120
+
+
+def until(condition: Callable[[], Any], what: str) -> Any:
+    """Wait until something holds, and return it."""
+    give_up = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up:
+        if value := condition():
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"in vain: {what}")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class TemporalServer:
+    """One server with its data in a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        program = str(Path(sys.executable).parent / "temporal")
+        words = [program, "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(self.port)]
+        words += ["--db-filename", str(self.folder / "temporal.db"), "--log-level", "never"]
+        words += ["--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1"]
+        self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(self.answers, "the Temporal server answers")
+
+    def answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                return True
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+class Host:
+    """A machine of the cluster: a home folder, settings, and `sow host serve` in it."""
+
+    def __init__(self, name: str, folder: Path, settings: dict[str, Any]) -> None:
+        self.name = name
+        self.folder = folder
+        self.environment = fresh_environment(folder)
+        self.environment |= {"GIT_AUTHOR_NAME": name, "GIT_COMMITTER_NAME": name}
+        self.environment["XDG_RUNTIME_DIR"] = str(folder)
+        self.log = folder / "serve.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.configure(settings)
+
+    def configure(self, settings: dict[str, Any]) -> None:
+        path = self.folder / ".config" / "sow" / "config.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(settings))
+
+    def start(self, *arguments: str) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [SOW, "host", "serve", *arguments],
+                cwd="/",
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        until(lambda: self.has_logged("serves the cluster") or self.process.poll() is not None, f"{self.name} serves")
+        assert self.process.poll() is None, self.log.read_text()
+
+    def has_logged(self, text: str) -> bool:
+        return text in self.log.read_text()
+
+    def kill(self) -> None:
+        """Ends it like a power cut would end this one process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self) -> int:
+        """Ends it in order, and returns its exit code."""
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(timeout=PATIENCE)
+
+    def alive(self) -> list[int]:
+        """The processes of this machine."""
+        home = f"HOME={self.folder}".encode()
+        return [pid for pid in processes() if home in environment_of(pid)]
+
+
+class TemporalCluster:
+    """A server, a transfer repository, hosts, and a repository whose runs use them."""
+
+    def __init__(self, server: TemporalServer, plan_repo: PlanRepo, folder: Path) -> None:
+        self.server = server
+        self.plans = plan_repo
+        self.repo: Repo = plan_repo.repo
+        self.folder = folder / "cluster"
+        self.folder.mkdir()
+        self.name = f"c{os.getpid()}-{time.time_ns()}"
+        self.transfer = self.folder / "transfer.git"
+        self.hosts: list[Host] = []
+        subprocess.run(["git", "init", "-q", "--bare", str(self.transfer)], check=True)
+        self.key = self.make_key("ada")
+        self.signers = self.folder / "signers"
+        self.signers.write_text(f"ada {Path(f'{self.key}.pub').read_text()}")
+        self.settings = {
+            "address": server.address,
+            "name": self.name,
+            "transfer": str(self.transfer),
+            "sign": str(self.key),
+            "lost_after": "10s",
+        }
+        plan_repo.configure(cluster=self.settings)
+
+    def make_key(self, name: str) -> Path:
+        path = self.folder / name
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(path)], check=True)
+        return path
+
+    def configure(self, **cluster: Any) -> None:
+        """Change settings of the user's cluster section."""
+        self.settings |= cluster
+        self.plans.configure(cluster=self.settings)
+
+    def add_host(self, name: str, *, start: bool = True, most: int = 2, **host: Any) -> Host:
+        """A host that offers the executors of the repository's user."""
+        settings = {
+            "agents": {"executors": dict(self.plans.settings["agents"]["executors"])},
+            "limits": {"stop_grace": "1s"},
+            "checks": {"allow": ["*"]},
+            "cluster": {key: self.settings[key] for key in ("address", "name", "transfer")},
+            "host": {"name": name, "capacity": {"hand": most}, "signers": str(self.signers), **host},
+        }
+        settings["host"] = {key: value for key, value in settings["host"].items() if value}
+        added = Host(name, self.folder / name, settings)
+        self.hosts.append(added)
+        if start:
+            added.start()
+        return added
+
+    def run(self, *arguments: str) -> Result:
+        return self.plans.run("--cluster", "--yes", *arguments)
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        return self.plans.start("--cluster", "--yes", *arguments)
+
+    def refs(self) -> list[str]:
+        """The packets in the transfer repository."""
+        words = ["git", "-C", str(self.transfer), "for-each-ref", "--format=%(refname)", "refs/sow/turns"]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+
+    def turn_hosts(self) -> set[str]:
+        """The hosts that took turns in the last run."""
+        return {entry["host"] for entry in self.plans.journal("sent")}
+
+    def close(self) -> None:
+        """End all hosts, and what a failed test left of them."""
+        for host in self.hosts:
+            host.kill()
+        for host in self.hosts:
+            give_up = time.monotonic() + 20
+            while host.alive() and time.monotonic() < give_up:
+                time.sleep(0.05)
+            for pid in host.alive():
+                os.kill(pid, signal.SIGKILL)
