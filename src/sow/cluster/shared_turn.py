@@ -22,6 +22,7 @@ from sow.system.process.steps import Steps
 FETCH_SECONDS, SEND_SECONDS = 60.0, 600.0  # how long a transfer repository that fails is tried again
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 STDIN = 0
+DONE = object()
 
 
 class UnwantedRequest(SowError):
@@ -49,6 +50,7 @@ class SharedTurn:
         self.signers = os.path.expanduser(str(config.setting("host", "signers")))
         self.keep = seconds(str(config.setting("host", "keep")))
         self.transfer = Transfer(host.repository, url, remote_git.sealed_environment())
+        self.checkpoint = ""  # a commit that was not sent yet
         self.is_left = False  # whether the process that started this one is gone
 
     def run(self) -> Steps[bool]:
@@ -59,14 +61,14 @@ class SharedTurn:
                 raise UnwantedRequest(f"the turn {self.token} was taken here before", "send a new request")
             if not os.path.exists(f"{self.host.turn_folder(self.token)}/{BEGUN}"):
                 yield from self._fetch()
-            turn = HostedTurn(self.host, self.config, self.token, self.verbs, self.tell, is_same_user=False)
+            turn = HostedTurn(self.host, self.config, self.token, self.verbs, self._hear, is_same_user=False)
         except (UnwantedRequest, BadPacket) as error:
             self.tell(
                 {"event": "refused", "reason": f"{error.message} ({error.hint})" if error.hint else error.message}
             )
             return False
         turn.is_left = lambda: self.is_left
-        commit = yield from turn.run()
+        commit = yield from self._send_checkpoints(turn.run())
         facts = Packet(self.host.repository, commit).facts
         if facts["outcome"] == "refused":
             self.tell({"event": "failed", "reason": facts["reason"]})
@@ -74,6 +76,30 @@ class SharedTurn:
         yield from self._send(commit)
         self.tell({"event": "ended", "commit": commit, "outcome": facts["outcome"]})
         return True
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        if event["event"] == "checkpoint":
+            self.checkpoint = self.host.find(f"{REFS}/{self.token}/checkpoint")
+        self.tell(event)
+
+    def _send_checkpoints(self, steps: Steps[str]) -> Steps[str]:
+        """Takes the steps of a turn, and sends each checkpoint meanwhile; one that cannot be sent is left out."""
+        sending: Steps[bool] | None = None
+        try:
+            pause = next(steps)
+            while True:
+                if self.checkpoint and sending is None:
+                    sending = self.transfer.try_push({f"{REFS}/{self.token}/checkpoint": self.checkpoint})
+                    self.checkpoint = ""
+                if sending is not None and next(sending, DONE) is DONE:
+                    sending = None
+                pause = steps.send((yield pause))
+        except StopIteration as end:
+            commit: str = end.value
+            return commit
+        finally:
+            if sending is not None:
+                sending.close()
 
     def watch_starter(self) -> None:
         """Interrupts the turn when standard input ends, because the process that started this one is gone then."""

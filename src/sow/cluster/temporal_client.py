@@ -267,6 +267,8 @@ class TemporalCarrier:
         kind, reason = str(answer["kind"]), str(answer.get("reason", ""))[:2000]
         if kind == "lost" and (yield from self._until_it_works(order, lambda: transfer.find(order.result_ref)))[0]:
             kind = "result"
+        if kind == "lost":
+            yield from transfer.try_fetch(order.checkpoint_ref)
         if kind != "result":
             return TurnDelivery({"failed": "refused"}.get(kind, kind), host=host, reason=reason)
         commit, _ = yield from self._until_it_works(order, lambda: transfer.fetch(order.result_ref))
@@ -275,7 +277,7 @@ class TemporalCarrier:
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order from the transfer repository."""
         transfer = Transfer(root, self.settings.transfer, self.environment)
-        yield from transfer.remove([order.request_ref, order.result_ref])
+        yield from transfer.remove(order.refs)
 
     def _until_it_works(self, order: TurnOrder, act: Any) -> Steps[tuple[Any, bool]]:
         """Repeats a transfer that fails, within limits; returns its result, and whether nobody stopped it."""

@@ -47,6 +47,14 @@ class Transfer:
         specs = [f"{commit}:{ref}" for ref, commit in commits.items()]
         yield from self._git(["push", "--quiet", "--force", "--no-verify", "--", self.url, *specs])
 
+    def try_push(self, commits: Mapping[str, str]) -> Steps[bool]:
+        """Sends commits that are only useful; returns whether that worked."""
+        try:
+            yield from self.push(commits)
+        except TransferFailed:
+            return False
+        return True
+
     def fetch(self, ref: str) -> Steps[str]:
         """Fetches a ref into this repository under the same name, and returns its commit."""
         arguments = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
