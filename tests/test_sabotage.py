@@ -53,9 +53,9 @@ SABOTAGES = {
         "guarantees/errors/test_errors.py::test_bad_files[a key twice]",
     ),
     "open notes do not gate the review": Sabotage(
-        "store/projects/tasks.py",
-        '    if event in ("submit", "approve"):\n',
-        '    if event == "approve":\n',
+        "domain/task.py",
+        '    if event in ("submit", "approve") and (',
+        '    if event == "approve" and (',
         "cli/tasks/test_note.py::test_an_open_note_blocks_the_hand_in[nothing]",
     ),
     "anybody may judge": Sabotage(
