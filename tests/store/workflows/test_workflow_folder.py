@@ -431,7 +431,7 @@ def test_an_agent_cannot_answer_its_own_question_by_hand(flow: StoredWorkflow):
     session["notes"][0] |= {"status": "resolved", "resolution": "x", "resolved_by": "user", "resolution_timestamp": 1}
     flow.notes().write_text(json.dumps(session))
     flow.set("completion_drive_review")
-    with pytest.raises(SowError, match="unresolved"):
+    with pytest.raises(SowError, match="open notes"):
         flow.set("ready_for_verification")
 
 

@@ -67,9 +67,7 @@ def _members(workflow: Workflow, entries: dict[str, Any], archived: dict[str, in
 def _row(name: str, member: MemberState, entry: Any, archived: int, members: dict[str, MemberState]) -> tuple[str, ...]:
     waits = [dependency for dependency in member["dependencies"] if members[dependency]["status"] not in DONE_STATUSES]
     count = entry["completion_drive_notes_count"]
-    notes = (
-        f"{count}, {entry['unresolved_notes']} unresolved" if entry.get("unresolved_notes") else str(count + archived)
-    )
+    notes = f"{count}, {entry['unresolved_notes']} open" if entry.get("unresolved_notes") else str(count + archived)
     return (
         name,
         entry["status"],
