@@ -231,13 +231,13 @@ def test_a_slow_step_shows_its_time(repo: Repo, on_terminal: Callable[..., Any],
     """A step of more than a second shows a line with its seconds on a terminal, and removes it at the end."""
     program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\nsleep 2.5\necho 9.9.9\n")
+    program.write_text("#!/bin/sh\nsleep 1.6\necho 9.9.9\n")
     program.chmod(0o755)
     path = f"{program.parent}:{repo.environment['PATH']}"
     code, shown = on_terminal(repo, "doctor", PATH=path).end()
     assert "Checking the repository and the agent CLIs (1s)" in shown
     assert re.search(r"\([0-9]s\)\r +\r", shown)
     assert code in (0, 1)
-    program.write_text("#!/bin/sh\nsleep 2.5\necho 9.9.8\n")
+    program.write_text("#!/bin/sh\nsleep 1.6\necho 9.9.8\n")
     assert "Checking" not in on_terminal(repo, "doctor", "-q", PATH=path).end()[1]
     assert "Checking" not in repo.sow("doctor", PATH=path).err

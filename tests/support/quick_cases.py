@@ -29,7 +29,7 @@ def few_of(
 
 
 def _name(case: Any, one: bool) -> Any:
-    """How `always` names a case: by its id, by the name of a function, or by its value."""
+    """Returns how `always` names a case: by its id, by the name of a function, or by its value."""
     value = case.values[0] if one else case.values
     return case.id or getattr(value, "__name__", value)
 

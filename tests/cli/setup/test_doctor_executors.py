@@ -147,6 +147,7 @@ def test_a_strange_program_is_a_warning(repo: Any, text: str, words: str):
     assert executors(repo)["claude-code"]["trouble"]
 
 
+@pytest.mark.full
 def test_a_hanging_program_is_ended(repo: Any):
     """A CLI that never answers is a warning, and none of its processes is left."""
     child = Path(repo.environment["HOME"]) / "child"

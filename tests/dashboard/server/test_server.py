@@ -261,6 +261,7 @@ def test_a_body_is_never_a_request(dashboard: Dashboard):
     assert output.count(b"HTTP/1.1 ") == 1
 
 
+@pytest.mark.full
 def test_a_slow_request_is_closed(dashboard: Dashboard):
     """A request of single bytes does not hold a connection forever, and others are answered meanwhile."""
     began = time.monotonic()

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from conftest import SOW
+from support.quick_cases import few_of
 from support.simulated_workers import WorkerRepo, wait_for
 
 
@@ -266,7 +267,7 @@ LATE = {
 }
 
 
-@pytest.mark.parametrize("case", LATE)
+@few_of("case", LATE, 0, always=("a limit", "an exit code"))
 def test_a_failure_after_a_status_changes_nothing(worker: WorkerRepo, case: str) -> None:
     """A failure after a legal status does not change it: exit 0 with a remark, and no fallback starts."""
     steps, outcome, remark = LATE[case]
