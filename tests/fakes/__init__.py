@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conftest import Repo
 
-# Three that no registry has, and those of tests/real in one file, which is told whom it plays.
+# Three CLIs that no registry has, and those of tests/real in one file that takes the name of a CLI.
 PROGRAMS = {"cursor-agent": "cursor_agent.py", "devin": "devin.py", "amp": "amp.py"}
 SPEAKERS = ("claude", "codex", "gemini", "opencode", "copilot", "qwen", "aider")
 

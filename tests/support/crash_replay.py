@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.plan_crash_scene import PlanCrashScene, was_killed
 
-TRIES = 3  # the same plan takes a few steps more or less, as its tasks meet
+TRIES = 3  # the number of steps of one plan differs, since its tasks run in parallel
 
 
 class CrashReplay:
@@ -20,7 +20,7 @@ class CrashReplay:
         self.folder = folder
         self.scene = scene
         self.counts: list[int] = []
-        self.steps: list[str] = []  # what the calls do at each of their boundaries
+        self.steps: list[str] = []  # the step of the calls at each boundary
         self.visited: set[int] = set()
         code = 4
         while code == 4:

@@ -20,7 +20,7 @@ from support.workflow_repo import WorkflowRepo
 NEEDS = {"data": [], "page": [], "api": ["data", "page"]}
 ARCHITECT = "solution_architect_agent"
 AT_WORK = ("pending", "working", "completion_drive_review")
-# How often those who judge are asked without a kill: data asks the person and api the solution architect, each with a
+# How often the judges are asked without a kill: data asks the person and api the solution architect, each with a
 # turn that sorts and one that validates, and api's first work is refused.
 ASKED = {"workflow_architect": 4, "data_verifier": 1, "page_verifier": 1, "api_verifier": 2, "solution_verifier": 1}
 SAME = {  # times, stamps, epochs and ids
@@ -30,7 +30,7 @@ SAME = {  # times, stamps, epochs and ids
     r"[0-9a-f]{8}-[0-9a-f-]{27}": "ID",
 }
 
-# What every doer does: it reads its folder first, as its contract says, so a turn can be cut off and repeated.
+# Every agent reads its folder first, as its contract says, so a turn can be interrupted and repeated.
 DOER = """\
 #!/bin/sh
 ledger={ledger}
@@ -108,7 +108,7 @@ class CrewCrashScene(PlanCrashScene):
         self.folder = folder
         self.ledger = folder / "ledger"
         self.log = folder / "said"
-        self.kills = 1  # at each, one turn of everybody may be cut off
+        self.kills = 1  # each may interrupt one turn of each agent
         self.ledger.mkdir(parents=True)
         shutil.copytree(template, folder / "repo", symlinks=True)
         self.repo = Repo(folder / "repo", fresh_environment(folder / "home"))

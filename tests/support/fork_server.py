@@ -173,5 +173,5 @@ def _wear(name: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.pop(0)  # the folder of the tests is nothing that the program knows
+    sys.path.pop(0)  # the program does not know the folder of the tests
     serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])

@@ -14,7 +14,7 @@ from conftest import SOW, Repo, Result
 
 from support.simulated_workers import environment_of, processes
 
-# Each turn keeps its prompt, then does what the script for this role, task and turn says, or the nearest one to it.
+# Each turn stores its prompt and runs the script for this role, task and turn, or the most specific one that exists.
 PLAYER = """#!/bin/sh
 cd_to={folder}
 key="$SOW_AGENT-$SOW_TASK"
@@ -52,8 +52,8 @@ class PlanRepo:
                 "bindings": {"implementer": "hand", "quality-control": "judge", "reviewer": "judge"},
             },
             "limits": {"stop_grace": "1s"},
-            "checks": {"allow": ["*"]},  # tests about consent take this away
-            "run": {"baseline": "off"},  # most tests are about other things; guarantees/evidence turns it on
+            "checks": {"allow": ["*"]},  # tests about consent remove this
+            "run": {"baseline": "off"},  # most tests do not need it; guarantees/evidence turns it on
         }
         self.configure()
         self.act("implementer", WORK)

@@ -20,9 +20,9 @@ MASKS = (
     (r"(session_id|project_id): .*", r"\1: ID"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
     (r"(?<!\d)\d{10}(?!\d)", "0"),
-    # How often a state was written: once more where a CLI chooses its session's id, which is written when it is known.
+    # How often a state was written: once more if the CLI chooses its session's id, which is written when it is known.
     (r"revision: \d+", "revision: N"),
-    # A CLI that cannot resume is spawned again, which the project's log has.
+    # A CLI that cannot resume is spawned again, and the project's log has that.
     (r"\n### TIME · \w+ · agent_spawn · done\n\n.*\n", ""),
 )
 TURN_BY_TURN = [("spawn", "done", "paused", False), *[("resume", "done", "needs_review", False)] * 2]

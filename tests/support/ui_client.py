@@ -47,7 +47,7 @@ class Dashboard:
             env={**repo.environment, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=self.errors,  # a pipe that nobody reads would be full one day, and the server would wait for it
+            stderr=self.errors,  # a pipe without a reader fills up, and the server would wait for it
             start_new_session=True,
         )
         assert self.process.stdout
