@@ -90,6 +90,11 @@ class Host:
         path.write_text(yaml.safe_dump(settings))
 
     def start(self, *arguments: str) -> None:
+        self.launch(*arguments)
+        self.wait()
+
+    def launch(self, *arguments: str) -> None:
+        """Begin to serve, without waiting until others see it."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [SOW, "host", "serve", *arguments],
@@ -100,6 +105,9 @@ class Host:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    def wait(self) -> None:
+        assert self.process is not None
         until(lambda: self.has_logged("serves the cluster") or self.process.poll() is not None, f"{self.name} serves")
         assert self.process.poll() is None, self.log.read_text()
 
@@ -175,6 +183,15 @@ class TemporalCluster:
             added.start()
         return added
 
+    def add_hosts(self, *names: str, **host: Any) -> list[Host]:
+        """Several hosts, which start at the same time."""
+        added = [self.add_host(name, start=False, **host) for name in names]
+        for one in added:
+            one.launch()
+        for one in added:
+            one.wait()
+        return added
+
     def run(self, *arguments: str) -> Result:
         return self.plans.run("--cluster", "--yes", *arguments)
 
@@ -189,6 +206,15 @@ class TemporalCluster:
     def turn_hosts(self) -> set[str]:
         """The hosts that took turns in the last run."""
         return {entry["host"] for entry in self.plans.journal("sent")}
+
+    def logs(self) -> str:
+        return "\n".join(host.log.read_text() for host in self.hosts if host.log.exists())
+
+    def tree(self) -> dict[str, bytes]:
+        """The files of the user's branch without the state of sow."""
+        names = self.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
+        own = [name for name in names if not name.startswith((".sow/", "orchestration/"))]
+        return {name: self.repo.git("show", f"HEAD:{name}").encode() for name in own}
 
     def close(self) -> None:
         """End all hosts, and what a failed test left of them."""

@@ -1,0 +1,178 @@
+"""Hosts of a cluster: what they offer, what they refuse, and how they end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.plan_repo import WORK
+from support.temporal_cluster import PATIENCE, Host, TemporalCluster, until
+
+SLOW = "echo $$ > {folder}/working-$SOW_TASK\nuntil [ -e {folder}/go ]; do sleep 0.05; done\n" + WORK
+# A host of an older sow: it polls a queue whose name has another protocol.
+OLD_HOST = """
+import asyncio, sys
+from datetime import timedelta
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.runtime import Runtime, TelemetryConfig
+from temporalio.worker import Worker
+
+@activity.defn(name="sow-about")
+async def about() -> dict:
+    return {}
+
+async def main(address, queue):
+    runtime = Runtime(telemetry=TelemetryConfig(logging=None), worker_heartbeat_interval=timedelta(seconds=1))
+    client = await Client.connect(address, runtime=runtime)
+    await Worker(client, task_queue=queue, activities=[about]).run()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def sow_of(host: Host) -> Repo:
+    """The command as the host's user types it."""
+    return Repo(host.folder, host.environment)
+
+
+def test_hosts_are_listed_and_one_name_serves_once(cluster: TemporalCluster):
+    """The list shows what each host offers; a second host of the same name and an older sow are told apart."""
+    (host,) = cluster.add_hosts("box-a", most=3)
+    queue = f"sow.{cluster.name}.0.9.0-1.host.old"
+    old = subprocess.Popen([sys.executable, "-c", OLD_HOST, cluster.server.address, queue])
+    try:
+        twin = sow_of(host).sow("host", "serve")
+        assert (twin.code, "a host named box-a serves the cluster already" in twin.err) == (4, True), twin
+
+        def both() -> list[dict[str, object]]:
+            listed: list[dict[str, object]] = cluster.repo.ok("host", "list", "--json").json
+            return listed if len(listed) == 2 else []
+
+        first, second = until(both, "both hosts are listed")
+        assert (first["name"], first["executors"]) == ("box-a", {"hand": {"type": "command", "most": 3, "used": 0}})
+        assert (second["name"], second["protocol"], second["executors"]) == ("old", "0.9.0-1", {})
+        assert second["note"] == "another version of sow: takes nothing from here"
+        shown = cluster.repo.ok("host", "list").out
+        assert "hand 3" in shown
+    finally:
+        old.kill()
+        old.wait()
+    assert host.stop() == 0
+
+
+def test_a_capacity_that_cannot_be(cluster: TemporalCluster):
+    """Wrong numbers and unknown executors are refused before anything is served."""
+    host = cluster.add_host("box-a", start=False)
+    cases = (
+        ("hand", "is no capacity", "--capacity claude-code=2,codex=1"),
+        ("hand=0", "is no capacity", "--capacity claude-code=2"),
+        ("hand=1,hand=2", "is no capacity", "--capacity claude-code=2"),
+        ("nobody=1", "unknown executor: nobody", ""),
+        ("codex=1", "codex", ""),
+    )
+    for capacity, error, hint in cases:
+        done = sow_of(host).sow("host", "serve", "--capacity", capacity)
+        assert (done.code, error in done.err, hint in done.err) == (2, True, True), (capacity, done)
+
+
+@pytest.mark.full
+def test_sigterm_waits_for_the_turns_that_run(cluster: TemporalCluster):
+    """The host takes nothing new, and ends when its turn has."""
+    (host,) = cluster.add_hosts("box-a")
+    cluster.plans.act("implementer", SLOW.format(folder=cluster.folder))
+    cluster.plans.plan("One")
+    run = cluster.start()
+    until(lambda: (cluster.folder / "working-010").exists(), "the worker works")
+    host.process.terminate()
+    until(lambda: host.has_logged("takes nothing new, and waits for the end of 1 turns"), "the host drains")
+    (listed,) = cluster.repo.ok("host", "list", "--json").json
+    assert listed["note"] in ("stops when its turns have ended", "does not answer")
+    (cluster.folder / "go").touch()
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 0, (out, err, cluster.logs())
+    assert host.process.wait(timeout=PATIENCE) == 0
+
+
+@pytest.mark.full
+def test_a_second_sigterm_hands_over_what_was_done(cluster: TemporalCluster):
+    """The turn ends as lost, and another host goes on with the files that it left."""
+    hosts = cluster.add_hosts("box-a", "box-b", most=1)
+    cluster.plans.act("implementer", "echo half > half.txt\n" + SLOW.format(folder=cluster.folder))
+    cluster.plans.plan("One")
+    run = cluster.start()
+    until(lambda: (cluster.folder / "working-010").exists(), "the worker works")
+    host = next(host for host in hosts if len(host.alive()) > 1)
+    host.process.send_signal(signal.SIGTERM)
+    until(lambda: host.has_logged("takes nothing new"), "the host drains")
+    host.process.send_signal(signal.SIGTERM)
+    assert host.process.wait(timeout=PATIENCE) == 0
+    cluster.plans.act("implementer", "cat half.txt > seen.txt\n" + WORK)
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 0, (out, err, cluster.logs())
+    outcomes = [entry["outcome"] for entry in cluster.plans.journal("turn_ended") if entry["role"] == "implementer"]
+    assert outcomes == ["lost", "done"]
+    assert cluster.tree()["seen.txt"] == b"half\n"
+
+
+@pytest.mark.full
+def test_a_host_that_fails_three_times_in_a_row_takes_nothing_new(cluster: TemporalCluster):
+    """The list says why; the run asks a person, and another host does the work."""
+    (host,) = cluster.add_hosts("box-a", most=1)
+    homes = host.folder / ".local/state/sow/hosting/homes"
+    homes.parent.mkdir(parents=True, exist_ok=True)
+    homes.write_text("no folder can be made here")
+    cluster.plans.plan("One", "Two", "Three")
+    done = cluster.run()
+    assert done.code == 4, (done, cluster.logs())
+    assert "box-a did not take the turn" in done.out
+    (listed,) = cluster.repo.ok("host", "list", "--json").json
+    assert "takes nothing new for 5 minutes: 3 turns in a row failed here" in listed["note"], cluster.logs()
+    cluster.add_hosts("box-b")
+    for task in ("010", "020", "030"):
+        cluster.repo.ok("answer", task, "try again")
+    again = cluster.run()
+    assert again.code == 0, (again, cluster.logs())
+    assert set(cluster.plans.statuses().values()) == {"completed"}
+
+
+@pytest.mark.full
+def test_another_host_takes_what_one_fails_at(cluster: TemporalCluster):
+    """A turn that a host cannot begin goes to the next one, without a question."""
+    hosts = cluster.add_hosts("box-a", "box-b", most=1)
+    homes = hosts[0].folder / ".local/state/sow/hosting/homes"
+    homes.parent.mkdir(parents=True, exist_ok=True)
+    homes.write_text("no folder can be made here")
+    cluster.plans.plan("One", "Two")
+    done = cluster.run()
+    assert done.code == 0, (done, cluster.logs())
+    assert "failed" in hosts[0].log.read_text()
+
+
+@pytest.mark.full
+def test_a_turn_is_never_taken_twice(cluster: TemporalCluster):
+    """A request that is sent again is refused by the host that took it."""
+    (host,) = cluster.add_hosts("box-a")
+    cluster.plans.plan("One")
+    assert cluster.run().code == 0, cluster.logs()
+    kept = str(host.folder / ".local/state/sow/hosting/transfer.git")
+    words = ["git", "-C", kept, "for-each-ref", "--format=%(refname)", "refs/sow/turns"]
+    request = next(ref for ref in subprocess.check_output(words, text=True).split() if ref.endswith("/request"))
+    subprocess.run(["git", "-C", kept, "push", "-q", str(cluster.transfer), f"{request}:{request}"], check=True)
+    token = request.split("/")[3]
+    turn = subprocess.Popen(
+        [str(Path(sys.executable).parent / "sow"), "turn", "run", token, f"--transfer={cluster.transfer}"],
+        env=host.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with turn:
+        event = json.loads(turn.stdout.read().splitlines()[-1])
+    assert (event["event"], "was taken here before" in event["reason"]) == ("refused", True)
+    assert cluster.plans.turns("010") == 1
+    assert cluster.refs() == [request]
