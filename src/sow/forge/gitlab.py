@@ -125,17 +125,21 @@ class GitLab:
         path = f"projects/{project}"
         if not pipeline:
             return "", []
-        if commit != sha and sha not in self.api.get(f"{path}/repository/commits/{commit}").get("parent_ids", ()):
-            return "", []  # the pipeline of an earlier commit
-        return f"{project}", self.api.get(f"{path}/pipelines/{pipeline}/jobs?per_page=100") or []
+        try:
+            if commit != sha and sha not in self.api.get(f"{path}/repository/commits/{commit}").get("parent_ids", ()):
+                return "", []  # the pipeline of an earlier commit
+            return str(project), self.api.get(f"{path}/pipelines/{pipeline}/jobs?per_page=100") or []
+        except ForgeError as error:
+            if error.status not in (403, 404):
+                raise
+            return "", []  # the user may not see it
 
     def required_checks(self, base: str) -> set[str]:
         return set()  # GitLab requires the pipeline as a whole
 
     def job_log(self, check: ForgeCheck, most: int) -> str:
-        return (
-            SECTION.sub("", STAMP.sub("", self.api.tail(f"{self._job_path(check)}/trace", most))) if check.job else ""
-        )
+        text = self.api.tail(f"{self._job_path(check)}/trace", most) if check.job else ""
+        return SECTION.sub("", STAMP.sub("", text))
 
     def rerun(self, check: ForgeCheck) -> None:
         self.api.send("POST", f"{self._job_path(check)}/retry")

@@ -98,11 +98,13 @@ def test_a_request_of_another_fork_is_not_taken_over(scene: Scene, server: GitLa
 
 
 def test_a_pipeline_on_a_trial_of_the_merge_counts(scene: Scene, server: GitLabServer):
-    """Its commit is not the pushed one, but the merge of that with the base."""
+    """Its commit is not the pushed one, but the merge of that with the base; one that cannot be seen is no check."""
     assert scene.deliver().code == 0
     server.trials = True
+    server.fail("/pipelines/", 403)
     follower = Follower(scene, report(scene, ("unit", "")), report(scene, ("unit", "success")))
     assert follower.follow("squash").state == "merged"
+    assert follower.told[0] == "waiting for checks"
     assert any("1 check under way" in text for text in follower.told)
 
 

@@ -108,13 +108,20 @@ def test_a_resolved_thread_starts_nothing_until_it_is_opened_again(delivered: Sc
     assert head != delivered.delivery()["head"]
 
 
-def test_a_comment_on_a_removed_line_goes_to_the_task_that_removed_it(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    """The line is one of the base where the request began; the base has moved on, and lines above are gone, too."""
+@pytest.fixture
+def rails(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    """A scene before its run, with a file of four lines."""
     for name, value in scene.repo.environment.items():
         monkeypatch.setenv(name, value)
     (scene.repo.root / "rails.txt").write_text("north\neast\nsouth\nwest\n")
     scene.repo.git("add", "rails.txt")
     scene.repo.git("commit", "-q", "-m", "Add rails")
+    return scene
+
+
+def test_a_comment_on_a_removed_line_goes_to_the_task_that_removed_it(rails: Scene):
+    """The line is one of the base where the request began; the base has moved on, and lines above are gone, too."""
+    scene = rails
     scene.plans.act("implementer-010", "sed -i /east/d rails.txt\n")
     scene.plans.act("implementer-020", "sed -i /south/d rails.txt\n")
     scene.plans.act("implementer", "echo again > again_$SOW_TASK.txt\n")
@@ -136,15 +143,27 @@ def test_a_comment_on_a_removed_line_goes_to_the_task_that_removed_it(scene: Sce
     assert "It is about the removed line 3 of rails.txt:\n\n| south" in texts["020"]
 
 
-def test_a_removed_line_of_a_request_that_is_unknown_here_goes_to_the_integrator(delivered: Scene):
-    """The line was removed by no task, or its commit is not here."""
-    server, number = delivered.server, delivered.pull["number"]
-    server.comment_on_line(number, "nowhere.txt", 2, "Why is it gone?", side="LEFT")
-    server.line_comments[number][0]["commit"] = "1" * 40
-    delivered.plans.act("integrator", "echo again > again.txt\n")
+def test_a_removed_line_that_no_task_removed_goes_to_the_integrator(rails: Scene):
+    """A person removed it between two tasks, or its commit is not here."""
+    rails.run({"name": "Add a crane"})
+    (rails.repo.root / "rails.txt").write_text("north\n")
+    rails.repo.git("commit", "-q", "-a", "-m", "Remove rails")
+    rails.plans.plan({"name": "Add a quay"}, commit=False)
+    rails.repo.git("mv", "plan.yaml", "second.yaml")
+    rails.repo.git("commit", "-q", "-a", "-m", "Another plan")
+    done = rails.plans.run(plan="second.yaml")
+    assert done.code == 0, done
+    assert rails.deliver().code == 0
+    server, number = rails.server, rails.pull["number"]
+    server.comment_on_line(number, "rails.txt", 4, "Why is it gone?", side="LEFT")
+    server.comment_on_line(number, "rails.txt", 4, "And why here?", side="LEFT")
+    server.line_comments[number][1]["commit"] = "1" * 40
+    rails.plans.act("integrator", "echo again > again.txt\n")
     server.ci = lambda sha: [{"name": "unit"}]
-    assert Follower(delivered, *[nothing] * 4).follow("merge").state == "merged"
-    assert "task" not in delivered.plans.task("020")["follows"]
+    assert Follower(rails, *[nothing] * 4).follow("merge").state == "merged"
+    task = rails.plans.task("030")
+    assert (task["assigned_agent"], "task" in task["follows"]) == ("integrator", False)
+    assert len(task["follows"]["findings"]) == 2
 
 
 def test_without_merge_a_person_merges(delivered: Scene):

@@ -303,6 +303,7 @@ VALID: dict[str, list[Any]] = {
                 "dropped": [{"task": "020", "head": "1" * 40, "parent": "0" * 40, "at": TIME}],
                 "delivery": {
                     "remote": "origin",
+                    "fork": "ada/cranes",
                     "owner": "ada",
                     "branch": "feat/login",
                     "base": "main",

@@ -264,7 +264,7 @@ class _FollowUps:
         if len(places) == 1:
             parts.append(self._line(*places[0], commit=self.owners.head))
         elif problem.is_removed:
-            parts.append(self._line(problem.path, problem.line, commit=self._left(problem), was="removed "))
+            parts.append(self._line(problem.path, problem.line, commit=self._left(problem), was="the removed "))
         return "\n\n".join(parts)
 
     def _line(self, path: str, line: int, *, commit: str, was: str = "") -> str:
@@ -274,7 +274,7 @@ class _FollowUps:
         except SowError:  # a log can name a line that the file does not have
             return ""
         text = quoted(comment.quote or "(an empty line)")
-        return f"It is about the {was}line {line} of {printable_line(path)}:\n\n{text}"
+        return f"It is about {was}line {line} of {printable_line(path)}:\n\n{text}"
 
 
 def _result(home: Home, key: str, ident: str, remarks: Sequence[str]) -> FollowUpResult:
