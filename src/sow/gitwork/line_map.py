@@ -18,6 +18,7 @@ from sow.system import git
 Place = tuple[str, int]
 
 MOST = 8 << 20  # bytes of a file or of a comparison
+TREE = re.compile("[0-9a-f]{7,64}")  # an id, or its beginning
 HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
@@ -29,6 +30,8 @@ def with_quotes(
     Without a tree, the lines are those of the task's last collected work. If there is none, they are those of the
     files in its worktree, or else in the checkout; then the tree is "".
     """
+    if tree and not TREE.fullmatch(tree):
+        raise SowError(f"--tree: {tree!r:.60} is not the id of a tree", "leave --tree out for the last work")
     name = tree or (task["work"]["commit"] if "work" in task else "")
     if not name:
         worktree = f"{repository.home.sow}/local/worktrees/{worktree_name(task)}"
