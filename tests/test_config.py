@@ -319,7 +319,7 @@ MISFITS = {
 
 @all_of("case", MISFITS)
 def test_settings_must_fit_their_type(case: str):
-    """What a schema cannot check is refused when the executor is used, with the file and the field."""
+    """A mistake that a schema cannot find is refused when the executor is used, with the file and the field."""
     text, texts = MISFITS[case]
     result = given(text)
     name = next(name for name, executor in result.executors.items() if executor.origin == FROM_FILE)

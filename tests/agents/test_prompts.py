@@ -207,7 +207,7 @@ def test_the_commands_for_notes_and_the_end_of_a_turn_work(task_repo: Repo) -> N
     "name", ["", "..", "/etc/passwd", "../agent", "guidance", "guidance//implementer/base", "Guidance/implementer/base"]
 )
 def test_a_prompt_name_cannot_leave_the_package(name: str) -> None:
-    """What is not a packaged prompt is refused, whatever path tricks its name has."""
+    """Any name that is no packaged prompt is refused, also one with a path."""
     with pytest.raises(SowError, match=r"failed to load prompt .*: it does not exist"):
         prompts.load(name)
 

@@ -107,7 +107,7 @@ class Dashboard:
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
+    """Returns a port without a listener."""
     with socket.socket() as result:
         result.bind(("127.0.0.1", 0))
         port: int = result.getsockname()[1]

@@ -41,7 +41,7 @@ class Gated:
         self.process = self.plan_repo.start("--yes")
 
     def open(self, *tasks: str) -> None:
-        """Let the workers of these tasks continue."""
+        """Lets the workers of these tasks continue."""
         for task in tasks:
             self.gate(task).touch()
 

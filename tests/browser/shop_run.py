@@ -74,7 +74,7 @@ class ShopRun:
         return [item["kind"] for item in result.json["items"]] if result.code == 0 else []
 
     def has(self, event: str, **facts: object) -> bool:
-        """Whether the journal has such an entry by now."""
+        """Tells whether the journal has such an entry."""
         return has_entry(self.repo.root, event, facts)
 
     def ended(self) -> int:
@@ -132,7 +132,7 @@ def until(holds: Callable[[], bool], otherwise: str, patience: float = PATIENCE)
 
 
 def has_entry(root: Path, event: str, facts: dict[str, object]) -> bool:
-    """Whether the journal of the newest run has an entry with these facts by now."""
+    """Tells whether the journal of the newest run has an entry with these facts."""
     try:
         folder = max((root / ".sow/local/runs").iterdir())
         lines = (folder / "journal.jsonl").read_bytes().splitlines(keepends=True)

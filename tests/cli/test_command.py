@@ -269,7 +269,7 @@ SAMPLE = Command(
     ],
 )
 def test_common_mistakes_are_refused_with_a_hint(words: list[str], problem: str):
-    """What an agent gets wrong most often is refused in words that say what to do."""
+    """The most frequent mistakes of agents are refused with what to do."""
     with pytest.raises(SowError) as error:
         parse(SAMPLE, words)
     assert error.value.message == f"sow sample: {problem}"

@@ -112,7 +112,7 @@ def test_words_are_completed(rich_repo: Repo, shell: str, words: tuple[str, ...]
 
 @pytest.mark.parametrize("words", [("nonsense", ""), ("task", "nonsense", ""), ("log", ""), ("status", "")])
 def test_free_texts_are_not_completed(rich_repo: Repo, words: tuple[str, ...]):
-    """Where any word may stand, or none, nothing is invented."""
+    """If any word, or none, is allowed, nothing is offered."""
     assert rich_repo.ok("completion", "words", "--", *words).out.split() == []
 
 

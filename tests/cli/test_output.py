@@ -106,7 +106,7 @@ def test_closed_streams_do_not_damage_files(repo: Repo):
 
 @pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
 def test_the_exit_code_works_without_stderr(repo: Repo, stderr: str):
-    """Where nobody can read the error, its exit code still tells."""
+    """If stderr is closed, the exit code is still right."""
     assert shell(repo, f'"$SOW" task show 099 {stderr}').returncode == 2
 
 
@@ -159,7 +159,7 @@ def test_no_color_and_dumb_terminals_get_plain_text(
 
 @pytest.mark.parametrize("words", [("status",), ("inbox",), ("doctor",), ("task", "show", "099")])
 def test_no_colour_in_a_pipe(task_repo: Repo, words: tuple[str, ...]):
-    """What goes to a program is plain text."""
+    """A program gets plain text."""
     result = task_repo.sow(*words)
     assert ESCAPE not in result.out + result.err
 

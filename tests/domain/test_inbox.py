@@ -198,7 +198,7 @@ def test_a_dependent_is_counted_once():
 
 
 def test_an_unknown_dependency_is_no_item():
-    """An unknown id among the dependencies is counted for nobody."""
+    """An unknown id among the dependencies does not count."""
     assert blocked_task_counts([task("010", depends_on=["999"])]) == {"010": 0}
 
 

@@ -76,7 +76,7 @@ def test_a_duplicate_phase_is_refused(names):
     "name", ["", "-", "_x", "-x", "Design", "a b", "a/b", "..", "../x", "é", "x" * 41, "a\n", "a\0b", ".hidden", "٣"]
 )
 def test_a_name_unfit_for_a_folder_is_refused(name):
-    """What could not be a folder everywhere is no phase."""
+    """A name must be a valid folder on every system."""
     with pytest.raises(SowError, match="is not a name for a phase"):
         rules.check_name(name)
 
@@ -237,7 +237,7 @@ def test_no_phase_is_left_with_open_tasks(open_tasks, message):
 
 
 def test_open_tasks_of_later_phases_do_not_stop_an_advance():
-    """Tasks of phases to come keep nobody."""
+    """Only tasks of this phase and earlier ones count."""
     assert shown(rules.advance(made("* design, o test"), {"test": ["030"]})) == "x design, * test"
 
 

@@ -59,7 +59,7 @@ def call(host: str, method: str, path: str, headers: list[str], body: bytes | No
 
 
 def message(text: str, status: int) -> str:
-    """What glab says about a refusal: the message, or the whole answer if that is no text."""
+    """Returns glab's text about a refusal: the message, or the whole answer if that is no text."""
     try:
         said = json.loads(text).get("message")
     except (ValueError, AttributeError):

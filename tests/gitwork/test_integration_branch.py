@@ -93,7 +93,7 @@ def forge(worktree_repo: WorktreeRepo, message: str = "Helpful\n\nSow-Task: 010/
 
 @pytest.mark.parametrize("again", [False, True], ids=["at once", "in the next call"])
 def test_a_foreign_commit_does_not_count(begun: WorktreeRepo, again: bool) -> None:
-    """A commit of somebody else on the branch is no merge, is removed, pinned and reported (F17)."""
+    """A commit of another program on the branch is no merge, is removed, pinned and reported (F17)."""
     head, commit = begun.integration.head, forge(begun)
     worktree_repo = WorktreeRepo(begun.repo) if again else begun
     if again:

@@ -1,4 +1,4 @@
-"""Where a line of one tree is in a later one."""
+"""The place of a line of one tree in a later one."""
 
 from __future__ import annotations
 

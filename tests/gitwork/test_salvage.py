@@ -92,7 +92,7 @@ def test_bad_branch_names_are_refused(done: WorktreeRepo, branch: str) -> None:
 
 @few_of("what", ["", "HEAD", BRANCH, "020", "f" * 40, f"{RUN}/020/9", "--all"], 2)
 def test_unknown_work_cannot_be_restored(done: WorktreeRepo, what: str) -> None:
-    """What no run left cannot be brought back."""
+    """Only work that a run kept can be restored."""
     with pytest.raises(SowError, match="names nothing that a run left"):
         salvage.restore(done.home, what, "salvaged/x")
 

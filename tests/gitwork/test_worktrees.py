@@ -434,7 +434,7 @@ def test_removal_keeps_a_worktree_in_use(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_removal_keeps_a_locked_worktree(worktree_repo: WorktreeRepo) -> None:
-    """A worktree that somebody has locked is not removed."""
+    """A worktree with a git lock is not removed."""
     where = worktree_repo.prepare()
     lock_it(worktree_repo, where)
     assert "locked" in reason(worktree_repo)

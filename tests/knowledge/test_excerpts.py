@@ -24,7 +24,7 @@ def test_a_passage_matches_its_fields(lines: list[str], most: int) -> None:
 
 
 def test_a_text_without_the_words_has_no_passage() -> None:
-    """Where no word of the task is, nothing is worth reading."""
+    """A text without any word of the task has no passage."""
     assert excerpts.best_passage("# A\nbees\n", {"tokens"}, 1000) is None
 
 

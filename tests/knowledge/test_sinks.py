@@ -176,7 +176,7 @@ def test_an_edited_sink_is_left_alone(init_repo: Repo, remote: Remote) -> None:
 
 
 def test_a_deleted_sink_is_restored(init_repo: Repo, remote: Remote) -> None:
-    """A folder that somebody deleted is reported as missing and installed again at its ref."""
+    """A deleted folder is reported as missing and installed again at its ref."""
     init_repo.ok("sinks", "install", remote.url, "api")
     shutil.rmtree(init_repo.root / ".sow/sinks/api")
     assert init_repo.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "missing"

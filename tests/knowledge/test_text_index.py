@@ -110,7 +110,7 @@ def test_a_cut_file_is_replaced(tmp_path: Path) -> None:
 
 
 def test_an_index_of_another_layout_is_replaced(tmp_path: Path) -> None:
-    """What another version kept is not believed."""
+    """The index of another version is not used."""
     put(tmp_path, designs__tokens=WORDS)
     having(tmp_path, "token")
     connection = sqlite3.connect(kept(tmp_path))

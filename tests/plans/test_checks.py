@@ -191,7 +191,7 @@ def test_tasks_of_two_waves_are_ordered_silently():
 
 
 def test_a_plan_with_errors_is_not_ordered():
-    """Where something is wrong, no order is derived from it."""
+    """A plan with an error gets no derived order."""
     plan = plan_with({"1": "**Files**: a.py", "2": "**Files**: a.py\n**Depends on**: 7"})
     assert plan.tasks[1].implied_dependencies == []
 

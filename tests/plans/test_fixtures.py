@@ -44,7 +44,7 @@ def test_line_endings_make_no_difference(case: dict[str, Any], ending: str):
 
 
 def test_every_fixture_is_in_the_table():
-    """No file lies about that nobody reads."""
+    """Each fixture file has its row."""
     files = {str(path.relative_to(FIXTURES)) for path in FIXTURES.rglob("*") if path.is_file()}
     assert files - {"expected.json"} == {name for case in CASES for name in case["inputs"]}
 

@@ -62,7 +62,7 @@ def test_tasks_in_both_places_are_all_read():
 
 
 def test_a_prompt_and_a_description_are_both_the_text():
-    """Where a task has both, its agent gets both."""
+    """If a task has both, its agent gets both."""
     assert first_task("description: |", "  y", "  z").text == "x\n\ny\nz"
 
 

@@ -1,4 +1,4 @@
-"""What a real CLI may do with the references of its task, in a worktree without yolo_mode."""
+"""The access of a real CLI to the references of its task, in a worktree without yolo_mode."""
 
 from __future__ import annotations
 

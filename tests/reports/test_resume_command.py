@@ -89,7 +89,7 @@ def test_options_that_override_the_plan_are_repeated(plan_repo: PlanRepo) -> Non
 
 @pytest.mark.full
 def test_the_options_are_those_of_the_last_call(plan_repo: PlanRepo) -> None:
-    """Who continues without an option is not told of it again."""
+    """An option that the last call did not have is not repeated."""
     plan_repo.act("implementer-010", "sow task set status paused --reason 'Which port?'\n")
     plan_repo.plan("First")
     assert plan_repo.run("--retries", "2", "--yes").code == 4

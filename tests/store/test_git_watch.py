@@ -104,7 +104,7 @@ def test_a_new_repository_at_the_same_path(bare_repo: Repo, home: Home) -> None:
 def test_without_a_user_folder_the_seal_is_in_the_git_folder(
     bare_repo: Repo, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the user's folder cannot be written, the seal is in the git folder."""
+    """If the user's folder cannot be written, the seal is in the git folder."""
     (bare_repo.root / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(bare_repo.root / "file"))
     with git_watch.sealed_repository(home):

@@ -215,7 +215,7 @@ def test_an_import_makes_tasks(repo, plan):
 
 
 def test_both_ids_are_shown(repo, plan):
-    """Every view tells the plan's id beside our own."""
+    """Every view shows the plan's id beside sow's."""
     repo.ok("plan", "import", "plan.md")
     assert "Login form (task 2 of the plan)" in repo.ok("task", "list").out
     assert "Login form (task 2 of the plan)" in repo.ok("status").out

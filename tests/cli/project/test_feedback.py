@@ -31,7 +31,7 @@ def test_repeated_feedback_is_stored_once(task_repo: Repo):
 
 
 def test_an_unreadable_feedback_file_does_not_stop_the_next(task_repo: Repo):
-    """A feedback file of somebody else's that cannot be read does not keep the next one from being written."""
+    """The next feedback gets a number after an unreadable file."""
     folder = task_repo.task_folder("010") / "feedback"
     folder.mkdir(exist_ok=True)
     (folder / "001.md").write_bytes(b"\xff\xfe")

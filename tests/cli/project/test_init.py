@@ -57,7 +57,7 @@ def test_init_overwrites_nothing(bare_repo: Repo):
 
 
 def test_only_committed_files_are_visible_to_git(bare_repo: Repo):
-    """What belongs to this machine alone is ignored by git."""
+    """Git ignores the files of this machine."""
     bare_repo.ok("init")
     shown = bare_repo.git("status", "--porcelain", "--untracked-files=all")
     assert {line[3:] for line in shown.splitlines()} == MADE

@@ -68,7 +68,7 @@ def test_agent_log_finds_the_only_task_in_progress(task_repo: Repo):
 
 
 def test_agent_log_needs_a_task_in_progress(repo: Repo):
-    """Where nobody works there is nobody's log to write."""
+    """Without a task in progress there is no log for the entry."""
     result = repo.sow("agent", "log", "hello")
     assert result.code == 2
     assert "in progress: none" in result.err

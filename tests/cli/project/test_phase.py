@@ -116,7 +116,7 @@ def test_no_phase_can_be_skipped(staged: Repo):
 
 
 def test_back_from_the_first_phase_is_refused(staged: Repo):
-    """From the first phase nobody goes back."""
+    """The first phase has none before it."""
     assert staged.sow("phase", "back").code == 2
 
 
@@ -132,7 +132,7 @@ def test_a_proposed_phase_waits_for_approval(staged: Repo):
 
 
 def test_a_proposal_does_not_stop_an_advance(staged: Repo):
-    """Advance skips a phase that nobody approved."""
+    """Advance skips a phase without approval."""
     staged.ok("phase", "add", "review", "--reason", "maybe")
     assert staged.ok("phase", "advance").out == "active phase: build\n"
     assert ("review", "proposed") in stages(staged)

@@ -407,7 +407,7 @@ def test_no_color_removes_colours(monkeypatch):
 
 
 def test_an_ascii_terminal_gets_plain_signs(rich):
-    """Where the terminal cannot show our signs, plain ones stand for them."""
+    """A terminal that cannot show sow's signs gets ASCII ones."""
     stream = Terminal()
     stream.encoding = "ascii"  # type: ignore[misc]
     with Live(stream, clock=Clock()) as live:

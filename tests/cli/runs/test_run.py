@@ -20,7 +20,7 @@ def picture(plan_repo: PlanRepo) -> tuple[str, set[str]]:
 
 
 def test_a_dry_run_writes_nothing(plan_repo: PlanRepo) -> None:
-    """--dry-run shows the plan and how long it would take, starts nobody, and leaves every file and ref alone."""
+    """--dry-run shows the plan and its duration, starts no agent, and changes no file or ref."""
     plan_repo.plan({"estimated_time": "30m"}, {"estimated_time": "1h", "depends_on": [1]}, {"estimated_time": "20m"})
     before = picture(plan_repo)
     result = plan_repo.run("--dry-run", "--max-concurrency", "2")
@@ -458,7 +458,7 @@ def test_a_run_that_stopped_at_its_budget_is_in_the_inbox(plan_repo: PlanRepo) -
 
 @pytest.mark.full
 def test_a_plan_number_leads_to_the_id(plan_repo: PlanRepo) -> None:
-    """Where a task's id is needed, the error for its number in the plan names the id."""
+    """If a command needs a task's id, its error for a number of the plan names the id."""
     plan_repo.plan("First", "Second")
     plan_repo.repo.ok("run", "plan.yaml")
     for case in (("task", "show", "2"), ("approve", "2")):

@@ -48,7 +48,7 @@ def test_every_iteration_is_listed(ran: PlanRepo):
 
 
 def test_the_list_without_a_run_is_empty(repo: Repo):
-    """Where nothing was run, there is nothing to salvage, and that is reported."""
+    """Without a run the list is empty, and the output says so."""
     assert repo.ok("salvage").out == "no run has kept any work here\n"
     assert repo.ok("salvage", "list", "--json").json == {"kept": []}
 

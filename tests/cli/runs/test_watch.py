@@ -376,7 +376,7 @@ def test_the_watch_follows_a_resize(repo, journal, watchers, columns):
 
 
 def test_a_closed_pipe_ends_the_watch(repo, journal):
-    """Where nobody reads any more the watch ends by itself, without a complaint."""
+    """Without a reader the watch ends without an error."""
     with hold_claim(repo, "run", RUN) as pid:
         watch = piped(repo, "--json")
         assert watch.stdout

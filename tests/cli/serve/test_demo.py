@@ -100,7 +100,7 @@ def test_all_eight_tasks_are_merged_on_the_users_branch(shown: Shown):
 
 @pytest.mark.full
 def test_the_tests_that_the_workers_wrote_are_real(shown: Shown):
-    """What was merged passes all its tests in the checkout, and they fail once the code is broken."""
+    """The merged work passes all its tests in the checkout, and they fail once the code is broken."""
     run = ["python3", "-m", "unittest"]
     environment = {**shown.repo.environment, "PYTHONDONTWRITEBYTECODE": "1"}
     good = subprocess.run(run, cwd=shown.repo.root, env=environment, capture_output=True, text=True)
@@ -285,7 +285,7 @@ def stage(tmp_path: Path, environment: dict[str, str]) -> DemoRepository:
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_without_a_terminal_the_demo_answers_at_once(stage: DemoRepository, wanted: bool):
-    """Where no page is open and no terminal is there, nobody is waited for."""
+    """Without a page and a terminal the demo waits for no one."""
     with DemoPage(stage, wanted=wanted, terminal=False) as page:
         assert page.answer("Up") is False
     assert stage.questions() == []

@@ -237,7 +237,7 @@ def plan(repo: Repo, tmp_path: Path) -> dict[str, Any]:
 
 
 def at_work(repo: Repo) -> bool:
-    """Whether an agent of this repository is running."""
+    """Tells whether an agent of this repository is running."""
     scenario = str(Path(repo.environment["HOME"]).parent / "slow.yaml").encode()
     return any(scenario in _line(pid) for pid in processes())
 

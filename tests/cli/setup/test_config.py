@@ -424,7 +424,7 @@ def test_validate_as_json(config_repo: ConfigRepo):
 
 
 def test_odd_settings_are_warnings(config_repo: ConfigRepo):
-    """An unknown role, and a file that anybody can change, are warnings with the next step."""
+    """An unknown role, and a file that others can change, are warnings with the next step."""
     config_repo.program("claude")
     config_repo.write("agents:\n  bindings:\n    implementor: claude-code\n")
     config_repo.file.chmod(0o666)

@@ -1,4 +1,4 @@
-"""What `sow doctor` says about the program of the forge."""
+"""The findings of `sow doctor` about the program of the forge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def findings(repo: Repo, word: str) -> list[tuple[str, str]]:
 
 
 def test_doctor_says_whether_gh_is_ready(repo: Repo, server: ForgeServer, tmp_path: Path):
-    """Without a remote on a forge nothing is said; then nobody knows which forge it is; then all is well."""
+    """Without a forge remote doctor prints nothing; then the forge is unknown; then gh is ready."""
     assert findings(repo, "logged in") == []
     repo.git("remote", "add", "origin", server.url())
     environment = server.environment(tmp_path)

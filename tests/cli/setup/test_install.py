@@ -229,7 +229,7 @@ def test_json_lists_the_files(bare_repo: Repo) -> None:
 
 
 def test_a_worker_may_not_install(task_repo: Repo) -> None:
-    """Who works on a task does not change what every agent here obeys."""
+    """A worker may not change files that every agent obeys."""
     for verb in ("install", "uninstall"):
         result = task_repo.sow(verb, "claude", SOW_TASK="010", SOW_AGENT="implementer")
         assert result.code == 2 and "a worker may not" in result.err

@@ -135,7 +135,7 @@ def test_only_handed_in_work_can_be_approved(task_repo: Repo):
 
 
 def test_a_second_approval_changes_nothing(task_repo: Repo):
-    """What is approved is approved: the second call changes nothing."""
+    """The second call succeeds and changes nothing."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     assert task_repo.ok("approve", "10").out == "task 010: status is completed\n"
     before = task_repo.snapshot()

@@ -57,7 +57,7 @@ def test_every_file_of_the_page_is_served(dashboard: Dashboard):
 
 
 def test_no_other_file_is_served(tmp_path: Path):
-    """What is no file of a page stays where it is."""
+    """A file that belongs to no page is not served."""
     for name in ("a.js", "b.py", "c", "d.js.map", ".html"):
         (tmp_path / name).write_text("x")
     assert list(assets.load(str(tmp_path))) == ["a.js"]

@@ -1,4 +1,4 @@
-"""The mark of installed files shows whether sow wrote a file and whether somebody changed it."""
+"""The mark of installed files shows whether sow wrote a file and whether it was changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_any_change_is_recognised(style: str) -> None:
     ],
 )
 def test_a_file_without_a_whole_mark_is_not_sows(text: str) -> None:
-    """A file that only mentions marks belongs to somebody else."""
+    """A file that only mentions marks does not belong to sow."""
     assert file_mark.read(text) is None
 
 

@@ -64,7 +64,7 @@ def test_entries_of_the_user_stay_in_their_lists() -> None:
 
 
 def test_a_file_of_sow_is_replaced() -> None:
-    """If nobody added anything, the new text is taken byte for byte, and without one the file is removed."""
+    """Without additions of others the new text is taken byte for byte, and without one the file is removed."""
     old = json.dumps({"sow-version": "1", "hooks": {"Stop": [ENTRY]}})
     for remove, expected in ((False, OURS), (True, "")):
         fitted = merge_settings(old, OURS, remove=remove)

@@ -1,4 +1,4 @@
-"""What counts as a planner's answer."""
+"""The parts of a planner's answer."""
 
 from __future__ import annotations
 

@@ -322,7 +322,7 @@ BAD = {
 
 @pytest.mark.parametrize("options", BAD.values(), ids=BAD)
 def test_an_impossible_scheduler_is_refused(options):
-    """What could never run is refused before it starts."""
+    """A job that could never run is refused before the start."""
     with pytest.raises(SowError) as refused:
         Scheduler(**{"jobs": [], **options})
     assert refused.value.hint

@@ -208,7 +208,7 @@ def test_instructions_with_an_unplanned_file_are_found():
 
 
 def test_an_agent_without_inputs_needs_no_section_on_them():
-    """Who reads nothing is not asked to say what it reads."""
+    """The section on inputs is required only for agents with inputs."""
     instructions = crew_design.instructions("database_agent", (), ("task_output/schema.sql",))
     without = instructions.replace("## Input Requirements\n- nothing\n", "")
     assert findings(plan(), {"database_agent": without}) == []

@@ -51,7 +51,7 @@ def test_collected_work_is_not_judged_elsewhere(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_an_uncommitted_file_is_work(plan_repo: PlanRepo) -> None:
-    """A file that nobody has committed yet is work, too."""
+    """A file without a commit is work, too."""
     plan_repo.plan("First")
     stopped(plan_repo, "implementer-010", WORK)
     assert_refused(plan_repo)

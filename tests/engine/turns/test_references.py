@@ -115,7 +115,7 @@ def test_a_choice_of_a_removed_sink_is_repeated(reader: WorkerRepo) -> None:
 
 @pytest.mark.full
 def test_an_empty_choice_stays(reader: WorkerRepo) -> None:
-    """Who chose nothing is not overruled."""
+    """If the choice of documents is empty, a spawn does not choose again."""
     reader.repo.ok("context", "010", "--budget", "1")
     reader.spawn()
     assert chosen(reader) == []
@@ -138,7 +138,7 @@ def test_the_choice_can_be_switched_off(reader: WorkerRepo) -> None:
 
 
 def test_without_documents_no_index_is_made(worker: WorkerRepo) -> None:
-    """Where there is nothing to choose from, no index is made and nothing is written."""
+    """In a repository without documents nothing is written."""
     assert worker.spawn().code == 0
     assert not (worker.repo.root / ".git/sow/context.sqlite").exists()
     assert "context:" not in worker.repo.state("010")

@@ -100,7 +100,7 @@ def test_a_stream_is_read() -> None:
 
 
 def test_a_declined_command_is_a_denial() -> None:
-    """What the CLI declined on its own is told apart."""
+    """A command that the CLI declined is counted as a refusal."""
     declined = item("completed", type="command_execution", command="rm", status="declined")
     assert told(Codex(), RUNS, declined, TEXT, DONE).refusal_count == 1
 

@@ -102,7 +102,7 @@ def test_an_untrusted_repositorys_settings_are_off() -> None:
 
 
 def test_a_trusted_repositorys_settings_are_on_except_for_judges() -> None:
-    """Where the user trusts the repository its settings are OpenCode's own business, and never a judge's."""
+    """If the user trusts the repository OpenCode reads its settings, but never for a judge."""
     trusted = OpenCode().spawn_command(request(trusted=True))
     assert set(trusted.environment) == {"OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_PERMISSION"} and not trusted.files
     judge = OpenCode().spawn_command(request(trusted=True, role=JUDGE))

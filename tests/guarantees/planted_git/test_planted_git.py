@@ -308,7 +308,7 @@ def test_a_commit_graph_is_ignored(bare_repo: Repo, monkeypatch: pytest.MonkeyPa
 
 
 def test_plants_of_a_killed_run_are_ignored(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
-    """What a worker planted before a kill is not taken for the user's by the next run."""
+    """Changes of a worker before a kill are not taken for the user's by the next run."""
     plant(plan_repo, f"{PLANTED['a clean and a smudge filter']}kill -9 $PPID_OF_SOW\n", tmp_path)
     script = (plan_repo.folder / "implementer-010.sh").read_text()
     sow = 'sow=$(ps -o ppid= -p $$ | tr -d " "); while ! ps -o args= -p $sow | grep -q " run plan.yaml"; do '

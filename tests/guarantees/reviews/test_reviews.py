@@ -170,7 +170,7 @@ def asked(times: int, *, other: int = 0) -> dict:
 
 
 def test_the_same_question_three_times_is_a_loop():
-    """How often a task asked the same is read from its history on disk, and the third time is reported."""
+    """The count of equal questions is read from the task's history on disk, and the third is reported."""
     for times in range(1, 6):
         given = asked(times, other=3)
         assert times_asked(given) == times

@@ -31,7 +31,7 @@ def test_a_task_of_another_process_is_not_decided(task_repo: Repo, status: str, 
 
 @pytest.mark.parametrize(("status", "reason"), ENDS)
 def test_the_holder_may_end_the_task(task_repo: Repo, status: str, reason: str):
-    """Who has the task may end it."""
+    """The process that holds the task may end it."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     home = find(option=str(task_repo.root), environment={}, cwd="/")
     with home.claim("task-010", purpose="a test"):
@@ -40,6 +40,6 @@ def test_the_holder_may_end_the_task(task_repo: Repo, status: str, reason: str):
 
 
 def test_a_worker_moves_its_own_task_while_it_is_claimed(task_repo: Repo):
-    """A claim keeps nobody from the moves of a turn."""
+    """A claim does not stop the moves of its own turn."""
     with hold_claim(task_repo, "task-010"):
         task_repo.ok("task", "set", "status", "needs_review", SOW_TASK="010", SOW_AGENT="implementer")
