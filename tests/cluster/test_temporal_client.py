@@ -81,6 +81,27 @@ def test_a_host_that_is_killed_in_the_middle_of_a_turn(cluster: TemporalCluster)
 
 
 @pytest.mark.full
+def test_a_machine_that_is_gone_with_all_its_processes(cluster: TemporalCluster):
+    """The work up to the last checkpoint is there for the next session, which begins on another host."""
+    hosts = cluster.add_hosts("box-a", "box-b", most=1, checkpoint="1s")
+    script = SLOW.format(folder=cluster.folder)
+    cluster.plans.act("implementer", f"[ -e half.txt ] && cp half.txt seen.txt\necho half > half.txt\n{script}")
+    cluster.plans.plan("One")
+    run = cluster.start()
+    until(lambda: any(ref.endswith("/checkpoint") for ref in cluster.refs()), "a checkpoint was sent")
+    gone = next(host for host in hosts if len(host.alive()) > 1)
+    for pid in gone.alive():
+        os.kill(pid, signal.SIGKILL)
+    (cluster.folder / "go").touch()
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 0, (out, err, cluster.logs())
+    outcomes = [entry["outcome"] for entry in cluster.plans.journal("turn_ended") if entry["role"] == "implementer"]
+    assert outcomes == ["lost", "done"]
+    assert cluster.tree()["seen.txt"] == b"half\n"
+    assert cluster.refs() == []
+
+
+@pytest.mark.full
 def test_a_turn_whose_own_process_is_killed(cluster: TemporalCluster):
     """The agent of a killed `sow turn` is ended too, and the task is done by a new session."""
     (host,) = cluster.add_hosts("box-a")

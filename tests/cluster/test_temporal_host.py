@@ -130,7 +130,7 @@ def test_a_host_that_fails_three_times_in_a_row_takes_nothing_new(cluster: Tempo
     cluster.plans.plan("One", "Two", "Three")
     done = cluster.run()
     assert done.code == 4, (done, cluster.logs())
-    assert "box-a did not take the turn" in done.out
+    assert "box-a could not take the turn" in done.out
     (listed,) = cluster.repo.ok("host", "list", "--json").json
     assert "takes nothing new for 5 minutes: 3 turns in a row failed here" in listed["note"], cluster.logs()
     cluster.add_hosts("box-b")

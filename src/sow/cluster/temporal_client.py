@@ -270,7 +270,8 @@ class TemporalCarrier:
         if kind == "lost":
             yield from transfer.try_fetch(order.checkpoint_ref)
         if kind != "result":
-            return TurnDelivery({"failed": "refused"}.get(kind, kind), host=host, reason=reason)
+            kind = {"failed": "refused"}.get(kind, kind)
+            return TurnDelivery(kind, host=host or "the cluster" if kind == "refused" else host, reason=reason)
         commit, _ = yield from self._until_it_works(order, lambda: transfer.fetch(order.result_ref))
         return TurnDelivery("result", commit=commit, host=host)
 
