@@ -20,7 +20,7 @@ from sow.errors import DONE, FAILED, WAITS, SowError
 from sow.system import remote_git
 from sow.system.process.generator_steps import run_to_end
 from sow.system.process.steps import Steps
-from sow.system.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_control, escape_line, out
 
 
 def dev(context: Context, *, port: str, transfer: str) -> int:
@@ -48,7 +48,7 @@ def _serve(server: DevServer) -> Steps[int]:
         f"  sow host serve --address {server.address}",
         "Ctrl-C ends the server. Its turns and queues are kept.",
     ):
-        out(escape_line(line))
+        out(escape_control(line))
     sys.stdout.flush()
     if (yield from server.follow(running)):
         return DONE
