@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import string
 from collections.abc import Iterator
@@ -304,7 +305,7 @@ def check(caller: Caller, repo: Repo, command: str, field: str, value: str, befo
     for arguments, literal in spellings(command, field, value):
         answer = caller.call(*arguments, cwd=repo.root, environment=repo.environment, stdin=STDIN.encode())
         changed = before.changes()
-        if field != "--tree" or value:  # without a tree, git is asked for that of the last work
+        if field != "--tree" or (value and not re.fullmatch("[0-9a-f]+", value)):  # git is asked for an id only
             assert answer.started == [], arguments
         if answer.code:
             check_refusal(answer)
