@@ -139,7 +139,7 @@ def test_nothing_is_started_if_a_host_cannot_take_turns(hosts: Hosts) -> None:
     hosts.settings["box-a"] = {"agents": {"executors": {"other": {"type": "simulated"}}}}
     hosts.configure()
     result = hosts.run(on="box-a")
-    assert (result.code, "no machine of --on offers the executor hand" in result.err) == (4, True), result
+    assert (result.code, "no host of --on offers the executor hand" in result.err) == (4, True), result
     assert hosts.crew.repo.snapshot() == before
     assert hosts["box-a"].homes() == []
 

@@ -1,1 +1,1 @@
-"""Takes the turns of a run on other machines."""
+"""Takes the turns of a run on other hosts."""

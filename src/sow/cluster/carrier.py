@@ -1,4 +1,4 @@
-"""Says what a run needs from the way to other machines: ssh or Temporal."""
+"""Says what a run needs from the way to other hosts: ssh or Temporal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sow.system.process.steps import Steps
 
 @dataclass
 class TurnOrder:
-    """One turn that is to be taken on another machine."""
+    """One turn that is to be taken on another host."""
 
     token: str
     title: str  # for people, such as "task 010: implementer on claude-code"
@@ -22,10 +22,10 @@ class TurnOrder:
     result_ref: str
     commits: dict[str, str]  # what to send, by ref; empty if it was sent before
     was_sent: bool = False  # an earlier call may have sent it
-    host: str = ""  # the machine that has to take it; "" for any
-    chosen: Callable[[str], None] = field(default=lambda host: None)  # called with the machine before the turn starts
+    host: str = ""  # the host that has to take it; "" for any
+    chosen: Callable[[str], None] = field(default=lambda host: None)  # called with the host before the turn starts
     tell: Callable[[str], None] = field(default=lambda text: None)  # called with a line about the progress
-    wait_for_host: float = 600.0  # seconds that a turn waits for a machine that has to take it
+    wait_for_host: float = 600.0  # seconds that a turn waits for a host that has to take it
 
     @property
     def refs(self) -> list[str]:
@@ -43,19 +43,19 @@ class TurnDelivery:
 
 
 class Carrier(Protocol):
-    """Brings requests to machines and results back. Orders with the same token are one turn."""
+    """Brings requests to hosts and results back. Orders with the same token are one turn."""
 
     def require(self, executor: ExecutorConfig) -> None:
-        """Raises if no machine offers an executor."""
+        """Raises if no host offers an executor."""
 
     def offers(self, executor: str) -> bool:
-        """Tells whether a machine offers an executor."""
+        """Tells whether a host offers an executor."""
 
     def capacity(self) -> int:
-        """Returns how many turns all machines take at once."""
+        """Returns how many turns all hosts take at once."""
 
     def take(self, root: str, order: TurnOrder) -> Steps[TurnDelivery]:
-        """Brings an order to a machine, waits for its end, and fetches the result into the repository at `root`."""
+        """Brings an order to a host, waits for its end, and fetches the result into the repository at `root`."""
 
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order whose result was taken over."""

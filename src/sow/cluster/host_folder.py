@@ -106,7 +106,7 @@ def offers(config: Config, environment: Mapping[str, str]) -> dict[str, int]:
 
 
 def describe(host: HostFolder, config: Config) -> dict[str, object]:
-    """Returns what other machines must know about this one."""
+    """Returns what other hosts must know about this one."""
     from sow import __version__
 
     sandbox = sandbox_state(str(config.setting("sandbox", "mode")), host.environment)

@@ -1,4 +1,4 @@
-"""Takes one turn for another machine: unpacks the request, runs the turn as any other, and packs its result."""
+"""Takes one turn for another host: unpacks the request, runs the turn as any other, and packs its result."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class RecordedVerbs:
 
 
 class HostedTurn:
-    """One turn for another machine, in a home of this one."""
+    """One turn for another host, in a home of this one."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class HostedTurn:
             if os.path.exists(f"{self.folder}/{STOP}"):
                 return self._pack_rest(Outcome("interrupted", reason="the turn was stopped"))
             if os.path.exists(f"{self.folder}/{BEGUN}"):
-                return self._pack_rest(Outcome("lost", reason="the turn's sow was killed on its machine"))
+                return self._pack_rest(Outcome("lost", reason="the turn's sow was killed on its host"))
             crash_points.crash_point(f"begin {self.request.token}")
             last = self._last_record()
             known = [last.session["number"], len(last.session["turns"])] if last is not None else [0, 0]

@@ -1,4 +1,4 @@
-"""Packs files into a commit that another machine reads, and reads such a commit within limits."""
+"""Packs files into a commit that another host reads, and reads such a commit within limits."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def within_limits(files: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 
 
 class Packet:
-    """A commit from another machine: its facts, its files and its parents; nothing in it is trusted."""
+    """A commit from another host: its facts, its files and its parents; nothing in it is trusted."""
 
     def __init__(self, root: str, commit: str) -> None:
         self.root = root

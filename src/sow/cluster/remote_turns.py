@@ -1,4 +1,4 @@
-"""Takes the turns of a run's workers on other machines: sends the task, waits, and takes the result over."""
+"""Takes the turns of a run's workers on other hosts: sends the task, waits, and takes the result over."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FIX_HINT = "fix that on the host, or leave the host out, and run again"
 
 
 class RemoteTurns(LocalTurns):
-    """The turns of one run on other machines."""
+    """The turns of one run on other hosts."""
 
     is_remote = True
 
@@ -56,11 +56,11 @@ class RemoteTurns(LocalTurns):
         self.config = config
 
     def capacity(self) -> int:
-        """Returns how many turns all machines take at once."""
+        """Returns how many turns all hosts take at once."""
         return self.carrier.capacity()
 
     def require(self, executor: ExecutorConfig) -> None:
-        """Raises if no machine offers an executor."""
+        """Raises if no host offers an executor."""
         self.carrier.require(executor)
 
     def offers(self, executor: ExecutorConfig) -> bool:
@@ -68,7 +68,7 @@ class RemoteTurns(LocalTurns):
         return self.carrier.offers(executor.name)
 
     def executors_of(self, context: RunContext, role: str) -> list[ExecutorConfig]:
-        """Returns the executor of a role, then its fallbacks that a machine offers."""
+        """Returns the executor of a role, then its fallbacks that a host offers."""
         config, only = context.config, context.settings.get("executor", "")
         names = [only] if only else dict.fromkeys((config.binding(role)[0], *config.fallbacks.get(role, ())))
         first, *fallbacks = map(config.executor, names)
@@ -166,7 +166,7 @@ class RemoteTurns(LocalTurns):
     def follow(
         self, job: TaskJob, role: Agent, executor: ExecutorConfig, text: str, owner: SessionRecord
     ) -> Steps[FinishedTurn]:
-        """Begins a task in a new session: one that continues another task's session stays on one machine."""
+        """Begins a task in a new session: one that continues another task's session stays on one host."""
         task = job.folder.task()
         return self.spawn(job, task, role, executor, fresh=False, text=text)
 
@@ -278,7 +278,7 @@ class RemoteTurns(LocalTurns):
         """Waits for the turn and takes its result over; everything in it can be repeated after a crash."""
         context, isolation = job.context, job.context.isolation
         if isolation is None:
-            raise SowError("a run without worktrees stays on one machine", "leave out --isolation none")
+            raise SowError("a run without worktrees stays on one host", "leave out --isolation none")
         delivery = yield from self.carrier.take(context.home.root, order)
         order.host = delivery.host or order.host
         if delivery.kind == "left":

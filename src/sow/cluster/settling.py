@@ -1,4 +1,4 @@
-"""Takes the result of a turn on another machine over: its work, transcripts, commands, outputs and status."""
+"""Takes the result of a turn on another host over: its work, transcripts, commands, outputs and status."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def settle(
     remote = open_turn["remote"]
     _require_own(packet, open_turn)
     outcome = _outcome(packet)
-    host = record.session.get("host", "another machine")
+    host = record.session.get("host", "another host")
     their_remarks = [str(remark)[:500] for remark in packet.value("remarks", list, [])[:MOST_REMARKS]]
     remarks += turn.settings.announce([f"on {host}: {escape_control(remark)}" for remark in their_remarks])
     _receive(turn, packet, worktrees)
@@ -115,7 +115,7 @@ def settle_review(record: SessionRecord, packet: Packet) -> Outcome:
 
 
 def end_turn(record: SessionRecord, outcome: Outcome, status: str = "") -> None:
-    """Records the end of the turn that was on another machine."""
+    """Records the end of the turn that was on another host."""
     turn = record.session["turns"][-1]
     turn.setdefault("ended_at", clock.now())
     turn.update({"outcome": outcome.kind, "reason": outcome.reason[:2000]})

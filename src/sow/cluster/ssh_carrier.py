@@ -1,4 +1,4 @@
-"""Takes turns on machines that ssh reaches: git over ssh carries the packets, and `sow turn` runs there detached."""
+"""Takes turns on hosts that ssh reaches: git over ssh carries the packets, and `sow turn` runs there detached."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAVING = 2  # requests to stop, after which a turn is left to a later call
 
 @dataclass
 class SshHost:
-    """One machine: its name for ssh, how many turns it takes at once, and what it said about itself."""
+    """One host: its name for ssh, how many turns it takes at once, and what it said about itself."""
 
     name: str
     slots: int
@@ -57,7 +57,7 @@ class SshHost:
 
 
 def parse_hosts(text: str) -> list[SshHost]:
-    """Reads `--on`: names of machines for ssh, each with its number of turns at once, such as box-a:2,box-b."""
+    """Reads `--on`: names of hosts for ssh, each with its number of turns at once, such as box-a:2,box-b."""
     hosts: list[SshHost] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, colon, number = part.partition(":")
@@ -65,10 +65,10 @@ def parse_hosts(text: str) -> list[SshHost]:
         slots = slots if colon else 1
         valid = HOST_NAME.fullmatch(name) and 1 <= slots <= MOST_SLOTS
         if not valid or name in [host.name for host in hosts]:
-            raise SowError(f"--on: {part!r:.80} is no machine", "write: --on box-a:2,box-b:1")
+            raise SowError(f"--on: {part!r:.80} is no host", "write: --on box-a:2,box-b:1")
         hosts.append(SshHost(name, slots))
     if not hosts:
-        raise SowError("--on names no machine", "write: --on box-a:2,box-b:1")
+        raise SowError("--on names no host", "write: --on box-a:2,box-b:1")
     return hosts
 
 
@@ -107,7 +107,7 @@ class Watch:
 
 
 class SshCarrier:
-    """Takes turns on the machines of `--on`."""
+    """Takes turns on the hosts of `--on`."""
 
     def __init__(self, hosts: Sequence[SshHost], *, lost_after: float) -> None:
         self.hosts = list(hosts)
@@ -116,7 +116,7 @@ class SshCarrier:
         self.ssh = shlex.split(self.environment.get("GIT_SSH_COMMAND") or self.environment.get("GIT_SSH") or "ssh")
 
     def connect(self) -> None:
-        """Asks each machine what it offers; raises if one does not answer or cannot take turns."""
+        """Asks each host what it offers; raises if one does not answer or cannot take turns."""
         for host in self.hosts:
             code, output, errors = run_to_end(run_program(self._command(host, "offers"), self.environment))
             reason = errors.strip().rpartition("\n")[2] or f"exit code {code}"
@@ -142,19 +142,17 @@ class SshCarrier:
                 )
 
     def require(self, executor: ExecutorConfig) -> None:
-        """Raises if no machine offers an executor."""
+        """Raises if no host offers an executor."""
         if not self.offers(executor.name):
             listed = "; ".join(f"{host.name}: {', '.join(host.executors) or 'nothing'}" for host in self.hosts)
-            raise Waiting(
-                f"no machine of --on offers the executor {executor.name}", f"the machines offer: {listed[:500]}"
-            )
+            raise Waiting(f"no host of --on offers the executor {executor.name}", f"the hosts offer: {listed[:500]}")
 
     def offers(self, executor: str) -> bool:
-        """Tells whether a machine offers an executor."""
+        """Tells whether a host offers an executor."""
         return any(executor in host.executors for host in self.hosts)
 
     def capacity(self) -> int:
-        """Returns how many turns all machines take at once."""
+        """Returns how many turns all hosts take at once."""
         return sum(host.slots for host in self.hosts)
 
     def take(self, root: str, order: TurnOrder) -> Steps[TurnDelivery]:
@@ -163,7 +161,7 @@ class SshCarrier:
         while True:
             host = yield from self._reserve(order)
             if host is None:
-                return TurnDelivery("no_host", reason=f"{order.host} is not a machine of this run", host=order.host)
+                return TurnDelivery("no_host", reason=f"{order.host} is not a host of this run", host=order.host)
             if host is False:
                 return TurnDelivery("interrupted")
             order.chosen(host.name)
@@ -179,14 +177,14 @@ class SshCarrier:
             order.tell(f"{host.name} did not take the turn: {delivery.reason}"[:200])
 
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
-        """Removes the packets of an order on its machine."""
+        """Removes the packets of an order on its host."""
         host = next((host for host in self.hosts if host.name == order.host), None)
         if host is not None:
             transfer = Transfer(root, host.url, self.environment)
             yield from transfer.remove(order.refs)
 
     def _reserve(self, order: TurnOrder) -> Steps[SshHost | Literal[False] | None]:
-        """Waits for a free machine that may take the order; None if there is none, False if a person stopped it."""
+        """Waits for a free host that may take the order; None if there is none, False if a person stopped it."""
         fitting = self._fitting(order)
         if not fitting:
             return None

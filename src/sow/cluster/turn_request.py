@@ -1,4 +1,4 @@
-"""Defines the request for one turn on another machine, and packs the state of the task that the turn needs."""
+"""Defines the request for one turn on another host, and packs the state of the task that the turn needs."""
 
 from __future__ import annotations
 

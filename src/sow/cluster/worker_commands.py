@@ -1,4 +1,4 @@
-"""Applies the commands that a worker on another machine had accepted there, as if it had given them here."""
+"""Applies the commands that a worker on another host had accepted there, as if it had given them here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists the commands for turns on other machines: `sow host`, `sow cluster`, and `sow turn` for sow itself."""
+"""Lists the commands for turns on other hosts: `sow host`, `sow cluster`, and `sow turn` for sow itself."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COMMANDS = (
     Command(
         "turn start",
         "cluster.turn:start",
-        "Take a turn that another machine sent, and follow it",
+        "Take a turn that another host sent, and follow it",
         TOKEN,
         details="The turn runs on if the connection breaks: the same command attaches to it.",
     ),

@@ -1,4 +1,4 @@
-"""Takes turns for other machines (`sow turn`): each line of output is one JSON event."""
+"""Takes turns for other hosts (`sow turn`): each line of output is one JSON event."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def offers(context: Context) -> int:
 
 
 def start(context: Context, *, token: str) -> int:
-    context.require_person("start turns of other machines")
+    context.require_person("start turns of other hosts")
     host = HostFolder(context.environment)
     host.open()
     turn = DetachedTurn(host, token)
@@ -40,13 +40,13 @@ def start(context: Context, *, token: str) -> int:
 
 
 def stop(context: Context, *, token: str) -> int:
-    context.require_person("stop turns of other machines")
+    context.require_person("stop turns of other hosts")
     _tell({"event": "stopped" if DetachedTurn(HostFolder(context.environment), token).stop() else "not_running"})
     return 0
 
 
 def run(context: Context, *, token: str, transfer: str) -> int:
-    context.require_person("take turns of other machines")
+    context.require_person("take turns of other hosts")
     if context.verbs is None:
         raise SowError("a forwarded command takes no turns", "run it on the machine itself")
     host = HostFolder(context.environment)

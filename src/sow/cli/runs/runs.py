@@ -36,7 +36,7 @@ COMMANDS = (
         Option("--timeout", "DURATION", "The time limit of one turn, such as 45m"),
         Option("--max-cost", "USD", "Start no more turns above this cost"),
         Option("--max-wait", "DURATION", "How long to wait for a usage limit to end"),
-        Option("--on", "HOSTS", "Take the turns of workers on these machines over ssh, such as box-a:2,box-b:1"),
+        Option("--on", "HOSTS", "Take the turns of workers on these hosts over ssh, such as box-a:2,box-b:1"),
         Option(
             "--cluster",
             "ADDRESS",

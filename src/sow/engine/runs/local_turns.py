@@ -1,4 +1,4 @@
-"""Takes the turns of a run on this machine; `cluster` has a class with the same methods for other machines."""
+"""Takes the turns of a run on this machine; `cluster` has a class with the same methods for other hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LocalTurns:
     sends_commands = False  # whether workers send their commands to this process even without a sandbox
 
     def capacity(self) -> int:
-        """Returns how many turns all machines take at once; 0 is no limit of theirs."""
+        """Returns how many turns all hosts take at once; 0 is no limit of theirs."""
         return 0
 
     def require(self, executor: ExecutorConfig) -> None:
@@ -75,8 +75,8 @@ class LocalTurns:
         return "host" not in record.session and os.path.realpath(record.session["cwd"]) == folder
 
     def attach(self, job: TaskJob, role: Agent, executor: ExecutorConfig, record: SessionRecord) -> Steps[FinishedTurn]:
-        """Continues with a turn that an earlier call of the run started on another machine."""
+        """Continues with a turn that an earlier call of the run started on another host."""
         raise Waiting(
-            f"the last turn on task {job.id} is on {record.session.get('host') or 'another machine'}",
+            f"the last turn on task {job.id} is on {record.session.get('host') or 'another host'}",
             "repeat the call with the same --on or --cluster",
         )
