@@ -117,7 +117,7 @@ def test_no_process_is_left(task_repo: Repo) -> None:
         start=0,
         applied=lambda number: None,
     )
-    next(steps)
+    next(steps, None)  # on a busy machine all may be done already
     steps.close()
     assert children() == before
 

@@ -13,6 +13,7 @@ from sow.cluster.host_folder import HostFolder
 from sow.errors import SowError
 from sow.store.files import locks
 from sow.system import plain_file
+from sow.system.process import process_tree
 from sow.system.process.child_process import GrowingLines
 from sow.system.process.program import start_detached
 
@@ -66,7 +67,7 @@ class DetachedTurn:
         if not self.is_alive():
             return False
         with suppress(ProcessLookupError):
-            os.kill(int(plain_file.read_text(f"{self.folder}/{PID}", 20)), signal.SIGINT)
+            process_tree.signal_one(int(plain_file.read_text(f"{self.folder}/{PID}", 20)), signal.SIGINT)
         return True
 
     def errors(self) -> str:

@@ -17,6 +17,7 @@ from sow.cluster.turn_request import REFS, read_request
 from sow.config import Config, seconds
 from sow.errors import Interrupted, SowError
 from sow.system import git, remote_git
+from sow.system.process import process_tree
 from sow.system.process.steps import Steps
 
 FETCH_SECONDS, SEND_SECONDS = 60.0, 600.0  # how long a transfer repository that fails is tried again
@@ -108,7 +109,7 @@ class SharedTurn:
             while os.read(STDIN, 1):
                 continue
             self.is_left = True
-            os.kill(os.getpid(), signal.SIGINT)
+            process_tree.signal_one(os.getpid(), signal.SIGINT)
 
         threading.Thread(target=watch, daemon=True).start()
 

@@ -142,6 +142,8 @@ FIELDS: dict[str, dict[str, Template]] = {
         "--timeout": (RUN, NEVER, ""),
         "--max-cost": (f"{RUN} --isolation=none", ANY, ""),
         "--max-wait": (RUN, NEVER, ""),
+        "--on": (f"{RUN} --isolation=none", NEVER, ""),  # with worktrees the hosts are asked
+        "--cluster": (f"{RUN} --isolation=none", NEVER, ""),
     },
     "runs show": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, "")},
     "runs report": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, ""), "--out": ("", NEVER, "")},
@@ -211,6 +213,9 @@ ELSEWHERE = (
     "sinks ",
     "repos ",
     "workflow ",
+    "turn ",
+    "host ",
+    "cluster ",
 )
 ALIKE = ("init", "task add", "agent log")  # done by the code of project new, task create and log
 CASES = [(command, field) for command, fields in FIELDS.items() for field in fields]
@@ -344,7 +349,7 @@ def test_the_table_has_every_field_of_every_command():
     }
     # What starts an agent is in test_workers.py, and what writes the user's own file in errors/test_config.py; the
     # tests of the demo have a hostile folder, those of salvage and of knowledge look at what git is given, and
-    # workflows are in test_workflow.py.
+    # workflows are in test_workflow.py; what other hosts are sent and send is in tests/cluster.
     elsewhere = {case for case in groups if case[0].startswith(ELSEWHERE) and case[0] != "agent log"}
     assert groups - elsewhere == set(CASES)
     assert len(set(HOSTILE)) >= 150
