@@ -24,22 +24,34 @@ PROSE = frozenset(
 )  # fmt: skip
 REVISION = "\nrevision: "  # begins the line of a revision in a text that sow wrote
 MOST_REMEMBERED = 2 << 20  # characters of text
+MOST_READ_ONCE = 100_000
 
 
 class DocumentCache:
     """A cache of checked documents by their exact text, so that an entry is never out of date."""
 
-    __slots__ = ("documents", "most", "size")
+    __slots__ = ("documents", "most", "read_once", "size")
 
     def __init__(self, most: int = MOST_REMEMBERED) -> None:
         self.documents: dict[tuple[str, Validate], dict[str, Any]] = {}
         self.most = most  # characters of text; a document takes ten times as much memory
         self.size = 0
+        self.read_once: set[int] = set()  # texts, by their hashes; most commands read each file once, and need no copy
 
     def get(self, text: str, validate: Validate) -> dict[str, Any] | None:
         """Returns a copy of the document that the caller may change."""
         document = self.documents.get((text, validate))
         return None if document is None else {key: _copy(value) for key, value in document.items()}
+
+    def add_if_read_again(self, text: str, validate: Validate, data: dict[str, Any]) -> None:
+        """Adds a document when its text is read for the second time."""
+        key = hash(text)
+        if key in self.read_once:
+            self.add(text, validate, data)
+        else:
+            self.read_once.add(key)
+            if len(self.read_once) > MOST_READ_ONCE:
+                self.read_once.clear()
 
     def add(self, text: str, validate: Validate, data: dict[str, Any]) -> None:
         """Adds a document, and drops the oldest if the cache is too large."""
@@ -71,7 +83,7 @@ def parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
     document = CACHE.get(text, validate)
     if document is None:
         document = _parse(text, path, validate)
-        CACHE.add(text, validate, document)
+        CACHE.add_if_read_again(text, validate, document)
     return document
 
 

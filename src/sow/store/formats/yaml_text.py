@@ -82,10 +82,11 @@ def dump(data: dict[str, Any]) -> str:
 def _mapping(data: dict[str, Any], pad: str, lines: list[str]) -> None:
     if len(pad) > 2 * MAX_DEPTH:
         raise TypeError(f"more than {MAX_DEPTH} levels have no place in a state file")
+    cached = SCALAR_CACHE.get  # here too, because thousands of files are checked for one command
     for key, value in data.items():
-        name = scalar(key)
+        name = cached(key) or scalar(key)
         if type(value) is str:  # most values are strings
-            lines.append(f"{pad}{name}: {_text(value)}\n")
+            lines.append(f"{pad}{name}: {cached(value) or _text(value)}\n")
         elif value and isinstance(value, dict):
             lines.append(f"{pad}{name}:\n")
             _mapping(value, pad + "  ", lines)
