@@ -292,9 +292,11 @@ class HostedTurn:
             raise Interrupted("the turn was stopped during the set-up of its worktree", "run again")
         role, executor = self._role(context), self._executor()
         self.tell({"event": "started", "host": machine_name(self.config)})
-        if request.kind == "resume":
+        is_here = sessions.current(job.folder, task.get("session_id", "")) is not None
+        if request.kind == "resume" and is_here:
             return (yield from context.turns.resume(job, task, role, executor, request.text))
-        return (yield from context.turns.spawn(job, task, role, executor, fresh=request.fresh, text=request.text))
+        fresh = request.fresh or request.kind == "resume"  # the host was emptied since the last turn
+        return (yield from context.turns.spawn(job, task, role, executor, fresh=fresh, text=request.text))
 
     def _review(self, context: RunContext) -> Steps[Outcome]:
         """Asks the judge in a clean checkout of the work."""
