@@ -140,6 +140,8 @@ class RemoteTurns(LocalTurns):
         turn = self._turn(job, role, executor)
         with context.home.claim(f"task-{job.id}", purpose=f"{role.name} works on task {job.id}"):
             remarks = turn.settings.announce(recover(turn.folder, turn.settings.environment))
+            for left in filter(lambda record: record.is_out, sessions.records(turn.folder)):
+                settling.end_turn(left, Outcome("interrupted", reason="the run was killed before it was sent"))
             before = task_turn.begin(turn, RUNNER, fresh=fresh)
             remarks += turn.settings.announce(task_turn.choose_references(turn, before, RUNNER))
             if fresh and not text:

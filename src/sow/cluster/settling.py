@@ -88,15 +88,16 @@ def settle(
             start=remote.get("applied", 0),
             applied=applied,
         )
-    remarks += _take_status(turn, packet) if outcome.kind != "lost" else []
+    if outcome.kind != "lost":
+        remarks += _take_status(turn, packet)
     refusals = _refusals(packet)
     try:
         if refusals:
             with turn.settings.home.lock():
                 local_settle.record_refusals(folder, refusals)
-        renamed = _take_session(record, open_turn, packet)
-        if renamed:
-            turn.name_session(*renamed)
+        old, name = _take_session(record, open_turn, packet)
+        for known in {old, record.session["key"]} - {name} if name else ():
+            turn.name_session(known, name)
     except InvalidFile as error:
         remarks += turn.settings.announce([f"a part of the result of {host} is not taken over: {error.message}"])
     task = folder.task()
@@ -176,8 +177,9 @@ def _write_outputs(turn: TaskTurn, packet: Packet) -> list[str]:
 def _take_status(turn: TaskTurn, packet: Packet) -> list[str]:
     """Takes the status over that the worker left without a command, if a worker may make that change."""
     folder, status = turn.folder, packet.value("status", str, "")
-    task = folder.task()
-    if not status or status == task["status"]:
+    commands = read_commands(packet.value("verbs", list, []), "", "")
+    by_command = any(command.words[:2] == ["task", "set"] and status in command.words for command in commands)
+    if not status or by_command or status == folder.task()["status"]:
         return []
     actor = Actor(kind=WORKER, name=turn.agent.name, task=folder.id)
     reason = packet.value("status_reason", str, "") or packet.value("reason", str, "")
@@ -197,11 +199,11 @@ def _refusals(packet: Packet) -> list[Refusal]:
     return refusals
 
 
-def _take_session(record: SessionRecord, open_turn: SessionTurn, packet: Packet) -> tuple[str, str] | None:
+def _take_session(record: SessionRecord, open_turn: SessionTurn, packet: Packet) -> tuple[str, str]:
     """Takes over what the turns cost and how the CLI names its session; returns the old and the new name of that."""
     session: Any = packet.value("session", dict, {})
     if not session:
-        return None
+        return "", ""
     candidate: Any = {"schema_version": record.loaded["schema_version"], "session": dict(session)}
     state_file.check(candidate, "the session in the result", validate_session)
     session = candidate["session"]
@@ -214,6 +216,7 @@ def _take_session(record: SessionRecord, open_turn: SessionTurn, packet: Packet)
     own["type"], own["model"] = session["type"], session.get("model", "")
     if name != old:
         own["session_id"] = name
+        record.save()  # before the task gets this name, by which it must find the record
     for index, other in enumerate(session["turns"][:MOST_TURNS]):
         values = {key: other[key] for key in TURN_FIELDS if key in other}
         values["ended_at"] = other.get("ended_at", clock.now())
@@ -224,4 +227,4 @@ def _take_session(record: SessionRecord, open_turn: SessionTurn, packet: Packet)
             start = {key: other[key] for key in ("kind", "started_at")}
             defaults = {"iteration": open_turn["iteration"], "reason": "", "inferred": False, "redacted": 0}
             own["turns"].append({"number": number, **start, **defaults, **values})
-    return (old, name) if name != old else None
+    return old, name

@@ -32,6 +32,7 @@ from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import notes, task_folder, task_updates, tasks
 from sow.store.projects import project as projects
+from sow.store.runs import sessions
 from sow.system.process.exit_code import exit_text
 from sow.system.process.steps import Steps
 
@@ -39,6 +40,7 @@ BY_HAND = (
     "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."
 )
 NO_CHANGES = "no changes: the work is the same as the commit that it began with"
+OUT = "its last turn is on another host"
 MOST_TIMES = 5  # a stage that repeats more often with nothing changed makes no progress
 NO_PROGRESS = "this task makes no progress: the same step was done again and again and changed nothing"
 NO_PROGRESS_HINT = f"{NO_PROGRESS}. Look at the run's journal and at git in this repository before you answer."
@@ -60,7 +62,7 @@ class TaskJob(RunJob):
     def take_stage(self) -> Steps[JobEnd | None]:
         """Does the work of the task's next stage."""
         task = task_updates.load_trusted(self.folder, self.project)
-        stage, reason = self._stage(task)
+        stage, reason = ("resume", OUT) if self._is_out(task) else self._stage(task)
         if self._makes_no_progress(task, stage, reason):
             return self.ask(f"{NO_PROGRESS}: {stage} ({reason})", findings=NO_PROGRESS_HINT)
         handlers = {
@@ -83,6 +85,11 @@ class TaskJob(RunJob):
         elif stage != "wait" or not self._is_answered(task):
             return self._end(task, stage, reason)
         return None
+
+    def _is_out(self, task: Task) -> bool:
+        """Tells whether the last turn is on another host, or a killed run did not take all of its result over."""
+        record = sessions.current(self.folder, task.get("session_id", "")) if self.context.turns.is_remote else None
+        return record is not None and record.is_out
 
     def _is_answered(self, task: Task) -> bool:
         """Answers the worker's question from a saved answer, unless it repeats or two people's wishes conflict."""

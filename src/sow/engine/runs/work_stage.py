@@ -169,6 +169,8 @@ def _run_turn(
     if result.refusals:
         end_facts["refused"] = sum(refusal["count"] for refusal in result.refusals)
     context.journal("turn_ended", **facts, **end_facts)
+    if result.record.is_out:
+        return JobEnd("stopped")
     if result.left_unchanged() and not task.get("allow_empty"):
         job.concern("no_changes", "no changes: the turn left the checkout as it was")
     if result.status != "in_progress" or result.outcome.kind == "done":
