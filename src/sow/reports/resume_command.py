@@ -22,6 +22,7 @@ WORKFLOW_OPTIONS = frozenset({"max_concurrency", "executor", "timeout", "max_cos
 FLAGS = ("parallel_stories", "update_plan", "yes")
 # Settings with the same name in the config.
 CONFIG_OPTIONS = ("max_concurrency", "schedule", "isolation", "retries", "final_checks", "history", "baseline")
+OTHER_HOSTS = {"on", "cluster"}  # options that name the hosts of a run
 BUDGET = "the budget of "  # prefix of the reason if a budget stops the run
 OF_THE_PLAN = ("network", "sandbox")  # settings without an option
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
@@ -38,9 +39,8 @@ def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHis
     used = used_history.used_options
     options = _options(run["settings"], config, used) | _raised_budget(folder, config, used_history)
     options |= {name: "" for name in FLAGS if name in used}
-    if used_history.hosts:
-        options = {name: value for name, value in options.items() if name in used or name != "max_concurrency"}
-        options |= {name: str(value) for name, value in used_history.hosts.items() if name in used}
+    if options.keys() & OTHER_HOSTS and "max_concurrency" not in used:
+        options.pop("max_concurrency", None)  # the sum of what the hosts take
     if is_workflow_run(run):
         arguments = ["workflow", "run"]
         options = {name: value for name, value in options.items() if name in WORKFLOW_OPTIONS}

@@ -82,7 +82,6 @@ class RunHistory:
         self.budget_reason = ""  # the reason why the last process could start nothing more
         self.recovered = 0
         self.used_options: list[Any] = []  # names of the options of the last process
-        self.hosts: dict[str, Any] = {}  # the options that name the hosts of the last process
         self.slots = 1
         self.total = Cost()
         self.check_seconds = 0.0
@@ -263,7 +262,6 @@ class RunHistory:
         self.budget_reason = ""
         options = entry.data.get("asked")
         self.used_options = options if isinstance(options, list) else []
-        self.hosts = dict(entry.entry("hosts").data)
         if entry.data.get("recovered") is True:
             self.recovered += 1
             self.timeline.mark("recovered", None, "the run is resumed")

@@ -14,7 +14,7 @@ from sow.domain.plans.planned_tasks import Difference
 from sow.domain.task import ENDED_STATUSES
 from sow.engine import consent
 from sow.engine.launch import feature_branch, git_changes, preflight, setup_questions
-from sow.engine.launch.run_request import OTHER_HOSTS, RunRequest
+from sow.engine.launch.run_request import RunRequest
 from sow.engine.runs import start
 from sow.engine.runs.loop import execute
 from sow.engine.runs.plan_run import PlanLoop
@@ -199,7 +199,6 @@ def _execute(
         started = {
             **start_facts(folder, project),
             "asked": [*request.typed_options],
-            "hosts": {name: value for name, value in request.typed_options.items() if name in OTHER_HOSTS},
             "recovered": is_continued,
             "sandbox": run_context.sandbox_text(),
         }

@@ -24,7 +24,6 @@ from sow.store.files.checkout_home import Home
 from sow.system.terminal import err
 
 MOST_DIGITS = 4
-OTHER_HOSTS = ("on", "cluster")  # options that name the hosts of a run
 
 
 @dataclass
