@@ -163,7 +163,7 @@ class SshCarrier:
             if host is None:
                 return TurnDelivery("no_host", reason=f"{order.host} is not a host of this run", host=order.host)
             if host is False:
-                return TurnDelivery("interrupted")
+                return TurnDelivery("left" if order.was_sent else "interrupted")
             order.chosen(host.name)
             host.used += 1
             try:
@@ -175,13 +175,16 @@ class SshCarrier:
             if delivery.kind != "refused" or wanted or not self._others(host, order):
                 return delivery
             order.tell(f"{host.name} did not take the turn: {delivery.reason}"[:200])
+            yield from self._remove(root, host, order)
 
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order on its host."""
         host = next((host for host in self.hosts if host.name == order.host), None)
         if host is not None:
-            transfer = Transfer(root, host.url, self.environment)
-            yield from transfer.remove(order.refs)
+            yield from self._remove(root, host, order)
+
+    def _remove(self, root: str, host: SshHost, order: TurnOrder) -> Steps[None]:
+        yield from Transfer(root, host.url, self.environment).remove(order.refs)
 
     def _reserve(self, order: TurnOrder) -> Steps[SshHost | Literal[False] | None]:
         """Waits for a free host that may take the order; None if there is none, False if a person stopped it."""
