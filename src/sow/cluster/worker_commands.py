@@ -18,6 +18,7 @@ from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.system import caller, clock
 from sow.system.process.forked_server import ForkedServer
+from sow.system.process.generator_steps import CONTINUE
 from sow.system.process.steps import Steps
 
 Verbs = Callable[[list[str], Mapping[str, str]], int]
@@ -109,6 +110,7 @@ def apply_commands(
                 raise SystemFailure("the process that applies the worker's commands was killed", "run again")
             if not piece:
                 return remarks
+            yield CONTINUE
     finally:
         os.close(reading)
         os.close(allowing)
