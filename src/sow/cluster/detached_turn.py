@@ -66,7 +66,7 @@ class DetachedTurn:
         plain_file.write(f"{self.folder}/{STOP}", "")
         if not self.is_alive():
             return False
-        with suppress(ProcessLookupError):
+        with suppress(OSError, ValueError):  # it looks for the file before it begins
             process_tree.signal_one(int(plain_file.read_text(f"{self.folder}/{PID}", 20)), signal.SIGINT)
         return True
 

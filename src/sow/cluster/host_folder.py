@@ -20,6 +20,7 @@ from sow.system.environment import user_folder
 from sow.system.sandbox import sandbox_state
 
 DAY = 86400
+KEPT_OBJECTS = "90.days.ago"  # the homes borrow objects of the repository, also those that no ref needs any more
 
 
 class HostFolder:
@@ -41,6 +42,7 @@ class HostFolder:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             git.run(["init", "--quiet", "--bare", "--", self.repository], cwd="/")
             git.run(["config", "receive.fsckObjects", "true"], cwd=self.repository)
+            git.run(["config", "gc.pruneExpire", KEPT_OBJECTS], cwd=self.repository)
 
     def turn_folder(self, token: str) -> str:
         """Returns the folder with the files of one turn."""
