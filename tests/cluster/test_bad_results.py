@@ -166,7 +166,7 @@ def test_only_lawful_parts_are_taken(hosts: Hosts) -> None:
 
     def change(forger: Forger) -> None:
         facts = forger.facts
-        facts["status"] = "completed"
+        facts["status"] = "abandoned"
         facts["reset_at"] = 10**30
         facts["remarks"] = ["a remark \033[31m", *range(1000)]
         facts["verbs"] += [
@@ -190,7 +190,7 @@ def test_only_lawful_parts_are_taken(hosts: Hosts) -> None:
     assert hosts.merges() == ["010/1"]
     remarks = "\n".join(remark for entry in hosts.crew.journal("turn_ended") for remark in entry["remarks"])
     assert "on box-a: a remark ␛[31m" in remarks
-    assert "the status 'completed' of the worker is not taken over" in remarks
+    assert "the status 'abandoned' of the worker is not taken over" in remarks
     assert "a part of the result of box-a is not taken over" in remarks
     assert remarks.count("a command of the worker is not taken over") >= 3
     log = (hosts.crew.repo.task_folder("010") / "log.md").read_text()
@@ -199,6 +199,6 @@ def test_only_lawful_parts_are_taken(hosts: Hosts) -> None:
     assert "\033" not in log
     assert "2020-01-01" not in log
     folder = hosts.crew.repo.root / ".sow/local/sessions/010/1"
-    names = {path.name for path in folder.iterdir()}
-    assert names <= {"record.yaml", *(f"turn-001.{ending}" for ending in ("prompt", "out", "err", "md", "txt"))}
-    assert [turn["number"] for turn in hosts.records()[0]["turns"]] == [1]
+    assert [turn["number"] for turn in hosts.records()[0]["turns"]] == [1, 2]  # the first one set no lawful status
+    assert {path.stem for path in folder.iterdir()} == {"record", "turn-001", "turn-002"}
+    assert [path for path in folder.iterdir() if b"forged" in path.read_bytes()] == []

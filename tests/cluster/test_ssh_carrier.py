@@ -217,7 +217,7 @@ def test_work_that_is_sent_back(hosts: Hosts) -> None:
 def test_what_goes_along(hosts: Hosts) -> None:
     """A role of the project, documents below .sow, the project's memories and the outputs of dependencies go along."""
     hosts.crew.repo.ok("agent", "new", "poet", "--description", "Writes verse", "--prompt", "You write only in verse.")
-    hosts.crew.plan("One", {"agent": "poet", "depends_on": [1], "references": [".sow/knowledge/rhymes.md"]})
+    hosts.crew.plan("One", {"agent": "poet", "depends_on": [1]})
     hosts.crew.repo.ok("init")
     knowledge = hosts.crew.repo.root / ".sow/knowledge/rhymes.md"
     knowledge.parent.mkdir(parents=True, exist_ok=True)
@@ -233,6 +233,7 @@ def test_what_goes_along(hosts: Hosts) -> None:
     first = hosts.run("--task", "1", on="box-a")
     assert first.code == 0, first
     hosts.crew.repo.ok("project", "remember", "Use tabs")
+    hosts.crew.repo.ok("task", "set", "--id", "020", "references", ".sow/knowledge/rhymes.md")
     result = hosts.run(on="box-b")
     assert result.code == 0, result
     seen = hosts.crew.repo.git("show", "HEAD:seen.txt")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -14,6 +15,8 @@ from support.simulated_workers import wait_for
 from support.ssh_hosts import Host, Hosts
 
 ONE_EACH = "box-a:1,box-b:1"
+ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
+ASK += "sow note escalate 1 --reason 'only a person knows'\nsow task set status paused\n"
 
 
 def end(run: subprocess.Popen[bytes]) -> tuple[int, str]:
@@ -160,6 +163,26 @@ def test_ctrl_c(hosts: Hosts) -> None:
 
 
 @pytest.mark.full
+def test_ctrl_c_before_the_worker_begins(hosts: Hosts) -> None:
+    """A request to stop that comes before the turn has begun ends it, too, and no worker is left."""
+    hosts["box-a"].refuse("turn start")
+    gate = hosts.gate("010")
+    hosts.crew.plan("One")
+    run = hosts.start(on="box-a:1")
+    wait_for(lambda: "box-a: trying again: ssh: connect to host" in hosts.steps())
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    (hosts.folder / "refuse-box-a").unlink()
+    code, said = end(run)
+    assert code == 130, said
+    assert hosts.outcomes() == ["interrupted"]
+    settled(hosts)
+    gate.touch()
+    result = hosts.run(on="box-a:1")
+    assert (result.code, hosts.merges()) == (0, ["010/1"]), result
+
+
+@pytest.mark.full
 def test_ctrl_c_twice(hosts: Hosts) -> None:
     """The run leaves at once; a run at home says how to go on, and the next call takes the result over."""
     gate = hosts.gate("010", before="trap '' INT TERM")
@@ -232,11 +255,25 @@ def test_a_killed_home(hosts: Hosts) -> None:
 
 
 @pytest.mark.full
+def test_a_host_that_was_emptied(hosts: Hosts) -> None:
+    """An answer reaches a new session on the host that lost the old one, in the worktree as it is at home."""
+    hosts.crew.act("implementer-010-1", f"echo half > half.txt\n{ASK}")
+    hosts.crew.plan("One")
+    assert hosts.run(on="box-a:1").code == 4
+    shutil.rmtree(hosts["box-a"].folder)
+    hosts.crew.repo.ok("answer", "1", "Port 80")
+    result = hosts.run(on="box-a:1")
+    assert result.code == 0, result
+    assert "Port 80" in hosts.crew.prompt("010", 2)
+    assert hosts.merges() == ["010/2"]
+    listed = hosts.crew.repo.git("ls-tree", "--name-only", "HEAD").split()
+    assert {"half.txt", "part_010.txt"} <= set(listed)
+
+
+@pytest.mark.full
 def test_a_session_whose_host_is_not_named_any_more(hosts: Hosts) -> None:
     """An answer to a question of box-a begins a new session on box-b, with what was done."""
-    ask = "echo half > half.txt\nsow note add --description 'Which port?' --context x --category requirements\n"
-    ask += "sow note escalate 1 --reason 'only a person knows'\nsow task set status paused\n"
-    hosts.crew.act("implementer-010-1", ask)
+    hosts.crew.act("implementer-010-1", f"echo half > half.txt\n{ASK}")
     hosts.crew.plan("One")
     assert hosts.run(on="box-a:1").code == 4
     hosts.crew.repo.ok("answer", "1", "Port 80")

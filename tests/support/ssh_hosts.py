@@ -190,7 +190,10 @@ class Hosts:
 
     def steps(self) -> str:
         """What the run said about its tasks."""
-        return "\n".join(str(entry["text"]) for entry in self.crew.journal("step"))
+        try:
+            return "\n".join(str(entry["text"]) for entry in self.crew.journal("step"))
+        except (ValueError, OSError):  # not there yet, or half written
+            return ""
 
     def close(self) -> None:
         """End what a failed test left running on the machines."""
