@@ -11,7 +11,6 @@ from sow.cluster.turn_request import PROTOCOL, REFS, TurnRequest, is_token
 from sow.config import Config
 from sow.errors import SowError
 from sow.executors.executor_types import adapter as find_adapter
-from sow.gitwork.repository import Repository
 from sow.store.files import checkout_home
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, remove_tree_quietly
@@ -66,14 +65,7 @@ class HostFolder:
             git.run(["config", "gc.auto", "0"], cwd=root)
         with open(f"{root}/.git/objects/info/alternates", "w", encoding="utf-8") as file:
             file.write(f"{self.repository}/objects\n")
-        home = Home(checkout_home.enclosing(root), environment=self.environment)
-        repository = Repository(home)
-        with repository.locked():
-            branch = f"refs/heads/{request.branch}"
-            repository.git("update-ref", branch, request.base)
-            repository.git("symbolic-ref", "HEAD", branch)
-            repository.git("read-tree", "HEAD")
-        return home
+        return Home(checkout_home.enclosing(root), environment=self.environment)
 
     def remove_old(self, seconds: float) -> list[str]:
         """Removes the homes and packets that nobody used for so long; returns what was removed."""

@@ -115,27 +115,41 @@ class HostedTurn:
         if finished:
             return finished
         claim = self.home.claim(f"turn-{self.request.task}", purpose=f"a turn on task {self.request.task}")
-        with claim, git_watch.sealed_repository(self.home):
-            if os.path.exists(f"{self.folder}/{STOP}"):
-                return self._pack_rest(Outcome("interrupted", reason="the turn was stopped"))
-            if os.path.exists(f"{self.folder}/{BEGUN}"):
-                return self._pack_rest(Outcome("lost", reason="the turn's sow was killed on its host"))
-            crash_points.crash_point(f"begin {self.request.token}")
-            last = self._last_record()
-            known = [last.session["number"], len(last.session["turns"])] if last is not None else [0, 0]
-            plain_file.write(f"{self.folder}/{BEGUN}", json.dumps(known))
-            context: RunContext | None = None
-            try:
-                self._unpack()
-                context = self._context()
-                if self.request.kind == "review":
-                    return self._pack(context, None, self._stopped((yield from self._review(context))), [])
-                finished_turn = yield from self._with_checkpoints(context, self._take(context))
-            except Interrupted as error:
-                return self._pack(context, None, self._stopped(Outcome("interrupted", reason=error.message)), [])
-            except SowError as error:
-                return self._pack(context, None, Outcome("refused", reason=f"{error.message} ({error.hint})"), [])
-            return self._pack(context, finished_turn, self._stopped(finished_turn.outcome), finished_turn.remarks)
+        with claim:
+            self._point_head()
+            with git_watch.sealed_repository(self.home):
+                return (yield from self._run())
+
+    def _point_head(self) -> None:
+        """Lets the home stand on the user's branch, at the base of the request."""
+        repository, branch = Repository(self.home), f"refs/heads/{self.request.branch}"
+        with repository.locked():
+            repository.git("update-ref", branch, self.request.base)
+            repository.git("symbolic-ref", "HEAD", branch)
+            repository.git("read-tree", "HEAD")
+
+    def _run(self) -> Steps[str]:
+        """Takes the turn, for a caller that holds the claim of the task."""
+        if os.path.exists(f"{self.folder}/{STOP}"):
+            return self._pack_rest(Outcome("interrupted", reason="the turn was stopped"))
+        if os.path.exists(f"{self.folder}/{BEGUN}"):
+            return self._pack_rest(Outcome("lost", reason="the turn's sow was killed on its host"))
+        crash_points.crash_point(f"begin {self.request.token}")
+        last = self._last_record()
+        known = [last.session["number"], len(last.session["turns"])] if last is not None else [0, 0]
+        plain_file.write(f"{self.folder}/{BEGUN}", json.dumps(known))
+        context: RunContext | None = None
+        try:
+            self._unpack()
+            context = self._context()
+            if self.request.kind == "review":
+                return self._pack(context, None, self._stopped((yield from self._review(context))), [])
+            finished_turn = yield from self._with_checkpoints(context, self._take(context))
+        except Interrupted as error:
+            return self._pack(context, None, self._stopped(Outcome("interrupted", reason=error.message)), [])
+        except SowError as error:
+            return self._pack(context, None, Outcome("refused", reason=f"{error.message} ({error.hint})"), [])
+        return self._pack(context, finished_turn, self._stopped(finished_turn.outcome), finished_turn.remarks)
 
     def _stopped(self, outcome: Outcome) -> Outcome:
         """Returns the outcome; a turn that ended with its host is lost, and was not stopped by a person."""
