@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from conftest import Repo
 from support.plan_repo import WORK
 from support.temporal_cluster import PATIENCE, Host, TemporalCluster, until
@@ -176,3 +177,35 @@ def test_a_turn_is_never_taken_twice(cluster: TemporalCluster):
     assert (event["event"], "was taken here before" in event["reason"]) == ("refused", True)
     assert cluster.plans.turns("010") == 1
     assert cluster.refs() == [request]
+
+
+@pytest.mark.full
+def test_a_host_runs_only_commands_that_its_own_user_agreed_to(cluster: TemporalCluster):
+    """The sender's consent to a set-up does not hold on a host of another user; checks.allow there does."""
+    (cluster.repo.root / "package.json").write_text('{"name": "harbour", "version": "1.0.0"}')
+    packages = {"": {"name": "harbour"}, "node_modules/sail": {"version": "1.0.0"}}
+    lock = {"name": "harbour", "lockfileVersion": 3, "packages": packages}
+    (cluster.repo.root / "package-lock.json").write_text(json.dumps(lock))
+    cluster.repo.git("add", "-A")
+    cluster.repo.git("commit", "-q", "-m", "Packages")
+    host = cluster.add_host("box-a", start=False)
+    for environment, log in ((host.environment, "npm.log"), (cluster.repo.environment, "home.log")):
+        program = cluster.folder / f"bin-{log}" / "npm"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\nmkdir -p node_modules\necho ran >> {cluster.folder}/{log}\n")
+        program.chmod(0o755)
+        environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+    allowed = yaml.safe_load((host.folder / ".config/sow/config.yaml").read_text())
+    host.configure({**allowed, "checks": {"allow": []}})
+    host.start()
+    cluster.plans.plan("One")
+    done = cluster.run()
+    assert done.code == 4, (done, cluster.logs())
+    assert "box-a could not take the turn: the user of this host has not agreed to the set-up: npm ci" in done.out
+    assert not (cluster.folder / "npm.log").exists()
+    assert cluster.plans.turns("010") == 0
+    host.configure(allowed)
+    cluster.repo.ok("answer", "010", "try again")
+    again = cluster.run()
+    assert again.code == 0, (again, cluster.logs())
+    assert (cluster.folder / "npm.log").read_text() == "ran\n"

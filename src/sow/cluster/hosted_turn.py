@@ -20,6 +20,7 @@ from sow.domain.documents.state import Run, SessionTurn
 from sow.domain.network import narrower
 from sow.domain.reviews import verdict
 from sow.engine import consent
+from sow.engine.checks.setup_plan import folder_reader
 from sow.engine.runs.judge import JudgeQuestion, ask_once
 from sow.engine.runs.local_turns import LocalTurns
 from sow.engine.runs.run_context import RunContext
@@ -302,6 +303,12 @@ class HostedTurn:
         isolation.worktrees.receive(request.task, request.head, request.files)
         plain_file.write(f"{self.folder}/{READY}", "")
         task = job.folder.task()
+        missing = context.setups.missing(context.setups.wanted(folder_reader(isolation.worktrees.path(request.task))))
+        if missing:
+            raise SowError(
+                f"the user of this host has not agreed to the set-up: {'; '.join(missing)}",
+                "add it to checks.allow there: sow config edit",
+            )
         if not (yield from job.set_up(task)):
             raise Interrupted("the turn was stopped during the set-up of its worktree", "run again")
         role, executor = self._role(context), self._executor()
