@@ -185,6 +185,9 @@ def test_a_cluster_without_a_server_or_a_transfer_repository(cluster: TemporalCl
     cluster.plans.plan("One")
     cases = (
         ({"address": "127.0.0.1:1"}, "cannot be reached", "sow cluster dev", 4),
+        ({"namespace": "nowhere"}, "cannot be used: Namespace nowhere is not found", "cluster.namespace", 4),
+        ({"tls_ca": "/nowhere/ca.pem"}, "/nowhere/ca.pem: No such file", "cluster.tls_ca", 2),
+        ({"tls_cert": "/nowhere/cert.pem"}, "belong together", "set both", 2),
         ({"address": "nowhere"}, "is no address of a Temporal server", "HOST:PORT", 2),
         ({"transfer": ""}, "cluster.transfer is not set", "sow config set cluster.transfer URL", 2),
         ({}, "no host serves the cluster", "sow host serve --address", 4),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from temporalio.api.workflowservice.v1 import GetSystemInfoRequest, ListWorkersRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest, ListWorkersRequest
 from temporalio.client import ActivityFailureError, ActivityHandle, Client
 from temporalio.common import ActivityIDReusePolicy, RetryPolicy
 from temporalio.exceptions import ActivityAlreadyStartedError, CancelledError, TimeoutType
@@ -71,7 +71,13 @@ async def connect(settings: ClusterSettings) -> Client:
         )
         client = await asyncio.wait_for(connecting, CONNECT_SECONDS)
         info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
-    except (RuntimeError, RPCError, TimeoutError) as error:
+        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=settings.namespace))
+    except RPCError as error:
+        raise Waiting(
+            f"the Temporal server at {settings.address} cannot be used: {error.message[:200]}",
+            "check cluster.namespace and the certificates",
+        ) from None
+    except (RuntimeError, TimeoutError) as error:
         reason = str(error).strip().rpartition("\n")[2][:200] or "no answer"
         raise Waiting(
             f"the Temporal server at {settings.address} cannot be reached: {reason}",
@@ -90,6 +96,8 @@ def _tls(settings: ClusterSettings) -> TLSConfig | bool:
     """Returns the certificates for the connection; False for one without TLS."""
     if not settings.tls_ca and not settings.tls_cert:
         return False
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        raise SowError("cluster.tls_cert and cluster.tls_key belong together", "set both, or neither of them")
 
     def content(path: str) -> bytes | None:
         try:
