@@ -6,13 +6,15 @@ import json
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from conftest import Repo
 from support.plan_repo import WORK
-from support.temporal_cluster import PATIENCE, Host, TemporalCluster, until
+from support.temporal_cluster import PATIENCE, Host, Line, TemporalCluster, until
 
 SLOW = "echo $$ > {folder}/working-$SOW_TASK\nuntil [ -e {folder}/go ]; do sleep 0.05; done\n" + WORK
 # A host of an older sow: it polls a queue whose name has another protocol.
@@ -140,6 +142,57 @@ def test_a_host_that_fails_three_times_in_a_row_takes_nothing_new(cluster: Tempo
     again = cluster.run()
     assert again.code == 0, (again, cluster.logs())
     assert set(cluster.plans.statuses().values()) == {"completed"}
+
+
+@pytest.fixture
+def line(cluster: TemporalCluster) -> Iterator[Line]:
+    line = Line(cluster.server.port)
+    yield line
+    line.close()
+
+
+def add_host_on(line: Line, cluster: TemporalCluster) -> Host:
+    """A host that reaches the server over a line."""
+    host = cluster.add_host("box-a", start=False)
+    host.start("--address", f"127.0.0.1:{line.port}")
+    cluster.plans.act("implementer", SLOW.format(folder=cluster.folder))
+    cluster.plans.plan("One")
+    return host
+
+
+@pytest.mark.full
+def test_a_short_cut_of_the_line_to_a_host(cluster: TemporalCluster, line: Line):
+    """Within the time for lost hosts nothing happens: the turn goes on, and its result counts."""
+    cluster.configure(lost_after="60s")
+    add_host_on(line, cluster)
+    run = cluster.start()
+    until(lambda: (cluster.folder / "working-010").exists(), "the worker works")
+    line.cut()
+    time.sleep(3)
+    line.heal()
+    (cluster.folder / "go").touch()
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 0, (out, err, cluster.logs())
+    outcomes = [entry["outcome"] for entry in cluster.plans.journal("turn_ended") if entry["role"] == "implementer"]
+    assert outcomes == ["done"]
+
+
+@pytest.mark.full
+def test_a_long_cut_of_the_line_to_a_host(cluster: TemporalCluster, line: Line):
+    """The turn is lost and another host does the task; the host that was cut off ends its agent by itself."""
+    host = add_host_on(line, cluster)
+    run = cluster.start()
+    until(lambda: (cluster.folder / "working-010").exists(), "the worker works")
+    worker = int((cluster.folder / "working-010").read_text())
+    line.cut()
+    cluster.add_hosts("box-b")
+    until(lambda: worker not in host.alive(), "the agent on the host without a line ends")
+    (cluster.folder / "go").touch()
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 0, (out, err, cluster.logs())
+    outcomes = [entry["outcome"] for entry in cluster.plans.journal("turn_ended") if entry["role"] == "implementer"]
+    assert outcomes == ["lost", "done"]
+    assert len(cluster.plans.journal("merged")) == 1
 
 
 @pytest.mark.full

@@ -7,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,51 @@ class TemporalServer:
             self.process.kill()
             self.process.wait()
             self.process = None
+
+
+class Line:
+    """A connection to the server that can be cut: a proxy on another port."""
+
+    def __init__(self, port: int) -> None:
+        self.target = port
+        self.is_cut = False
+        self.pairs: list[socket.socket] = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self.listener.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                if self.is_cut:
+                    near.close()
+                    continue
+                far = socket.create_connection(("127.0.0.1", self.target))
+                self.pairs += [near, far]
+                for source, drain in ((near, far), (far, near)):
+                    threading.Thread(target=self._copy, args=(source, drain), daemon=True).start()
+
+    def _copy(self, source: socket.socket, drain: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                drain.sendall(data)
+            drain.shutdown(socket.SHUT_WR)
+
+    def cut(self) -> None:
+        self.is_cut = True
+        for end in self.pairs:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        self.pairs = []
+
+    def heal(self) -> None:
+        self.is_cut = False
+
+    def close(self) -> None:
+        self.cut()
+        self.listener.close()
 
 
 class Host:

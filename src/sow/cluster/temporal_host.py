@@ -14,7 +14,9 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import activity
+from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
 from temporalio.client import Client
+from temporalio.service import RPCError
 from temporalio.worker import (
     CustomSlotSupplier,
     FixedSizeSlotSupplier,
@@ -37,6 +39,7 @@ from sow.system.process.program import SteppedProgram
 MOST_OWN = 200  # turns and questions at once that only this host can take; they wait here for a free place
 MOST_STARTS = 2  # the second process packs what a killed one left
 TICK, LONGEST_BEAT = 0.1, 5.0
+CONTACT_SECONDS, CONTACT_TIMEOUT = 1.0, timedelta(seconds=5)
 MOST_FAILURES, CLOSED_SECONDS = 3, 300.0
 LONGEST_DRAIN = timedelta(days=7)
 ENDS = ("ended", "refused", "failed")
@@ -99,6 +102,7 @@ class TemporalHost:
         self.closed_until = 0.0
         self.reason = ""
         self.signals = 0
+        self.last_contact = time.monotonic()  # with the server
 
     async def serve(self) -> None:
         """Takes turns until SIGTERM or Ctrl-C, then waits for those that run; the second signal ends these, too."""
@@ -111,11 +115,21 @@ class TemporalHost:
             loop.add_signal_handler(number, self._stop, stopped)
         running = [asyncio.create_task(worker.run()) for worker in workers]
         waiting = [asyncio.create_task(stopped.wait()), asyncio.create_task(self._announce(client))]
+        watching = asyncio.create_task(self._watch_server(client))
         await asyncio.wait([waiting[0], *running], return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
         await asyncio.gather(*(worker.shutdown() for worker in workers))
         await asyncio.gather(*running)
+        watching.cancel()
+
+    async def _watch_server(self, client: Client) -> None:
+        """Notes when the server answered last: a host that is cut off ends its turns, because others begin them."""
+        while True:
+            with suppress(RPCError):
+                await client.workflow_service.get_system_info(GetSystemInfoRequest(), timeout=CONTACT_TIMEOUT)
+                self.last_contact = time.monotonic()
+            await asyncio.sleep(CONTACT_SECONDS)
 
     async def _announce(self, client: Client) -> None:
         """Says that this host serves when others can see it."""
@@ -275,8 +289,9 @@ class TemporalHost:
 
     async def _until_end(self, program: SteppedProgram) -> Mapping[str, Any]:
         """Passes on the progress of a turn to the server, and its cancellation to the process; returns its end."""
-        limit = activity.info().heartbeat_timeout
-        beat = min(LONGEST_BEAT, limit.total_seconds() / 6) if limit else LONGEST_BEAT
+        timeout = activity.info().heartbeat_timeout
+        limit = timeout.total_seconds() if timeout else float("inf")
+        beat = min(LONGEST_BEAT, limit / 6)
         end: Mapping[str, Any] = {}
         text, next_beat = "", 0.0
         while (lines := program.lines()) is not None:
@@ -286,6 +301,8 @@ class TemporalHost:
             if time.monotonic() >= next_beat:
                 activity.heartbeat({"host": self.name, "text": text})
                 next_beat = time.monotonic() + beat
+            if time.monotonic() > self.last_contact + limit:
+                program.leave()
             try:
                 await asyncio.sleep(TICK)
             except asyncio.CancelledError:
