@@ -63,6 +63,7 @@ class HostFolder:
             os.makedirs(root, mode=0o700, exist_ok=True)
             git.run(["init", "--quiet", "--", root], cwd="/")
             git.run(["config", "gc.auto", "0"], cwd=root)
+        os.utime(root)  # it is in use, and not old
         with open(f"{root}/.git/objects/info/alternates", "w", encoding="utf-8") as file:
             file.write(f"{self.repository}/objects\n")
         return Home(checkout_home.enclosing(root), environment=self.environment)
