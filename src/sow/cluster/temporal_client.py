@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
 import time
 from collections.abc import Coroutine, Mapping
@@ -38,6 +39,7 @@ HOST_BEAT = 1.0  # seconds between the beats of a host; with the first one it is
 SILENT_HOST = 15.0  # a host that was silent for so long is not asked any more
 ABOUT_SECONDS = 5.0
 LONGEST_TURN = timedelta(days=7)  # the limits of the run end a turn before
+CLOSE_SECONDS, SETTLE_SECONDS = 2.0, 0.05
 LOOK_SECONDS, LOOK_FOR_HOSTS_SECONDS = 1.0, 10.0
 BUSY_SECONDS = 0.5
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
@@ -166,6 +168,19 @@ class ClientThread:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Ends all calls to the server; an open one would crash the end of this process."""
+        with suppress(TimeoutError):
+            self.start(self._cancel_all()).result(CLOSE_SECONDS)
+
+    async def _cancel_all(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(SETTLE_SECONDS)  # the library drops the calls in threads of its own
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Starts work in the thread."""

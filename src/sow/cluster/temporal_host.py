@@ -102,6 +102,7 @@ class TemporalHost:
         self.closed_until = 0.0
         self.reason = ""
         self.signals = 0
+        self.is_over = False
         self.last_contact = time.monotonic()  # with the server
 
     async def serve(self) -> None:
@@ -114,18 +115,18 @@ class TemporalHost:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop, stopped)
         running = [asyncio.create_task(worker.run()) for worker in workers]
-        waiting = [asyncio.create_task(stopped.wait()), asyncio.create_task(self._announce(client))]
-        watching = asyncio.create_task(self._watch_server(client))
-        await asyncio.wait([waiting[0], *running], return_when=asyncio.FIRST_COMPLETED)
-        for task in waiting:
-            task.cancel()
+        asking = [asyncio.create_task(self._announce(client)), asyncio.create_task(self._watch_server(client))]
+        waiting = asyncio.create_task(stopped.wait())
+        await asyncio.wait([waiting, *running], return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
         await asyncio.gather(*(worker.shutdown() for worker in workers))
+        self.is_over = True
+        await asyncio.gather(*asking)  # an open call would crash the end of this process
         await asyncio.gather(*running)
-        watching.cancel()
 
     async def _watch_server(self, client: Client) -> None:
         """Notes when the server answered last: a host that is cut off ends its turns, because others begin them."""
-        while True:
+        while not self.is_over:
             with suppress(RPCError):
                 await client.workflow_service.get_system_info(GetSystemInfoRequest(), timeout=CONTACT_TIMEOUT)
                 self.last_contact = time.monotonic()
@@ -133,7 +134,12 @@ class TemporalHost:
 
     async def _announce(self, client: Client) -> None:
         """Says that this host serves when others can see it."""
-        while (self.name, PROTOCOL) not in await listed_hosts(client, self.settings):
+        is_listed = False
+        while not is_listed:
+            with suppress(RPCError):
+                is_listed = (self.name, PROTOCOL) in await listed_hosts(client, self.settings)
+            if self.is_over:
+                return
             await asyncio.sleep(TICK)
         capacity = ", ".join(f"{name} {places.most}" for name, places in self.places.items())
         self.tell(f"{self.name} serves the cluster {self.settings.name} at {self.settings.address}: {capacity}")
