@@ -242,10 +242,11 @@ class TemporalHost:
         places.used += 1
         title = str(words.get("title", token))[:200]
         try:
-            self.tell(f"begins {title!a}")
+            self.tell(f"{title}: started")
             answer = await self._run(token, url)
             self._count(answer)
-            self.tell(f"ended {title!a}: {answer.get('outcome') or answer['kind']} {answer.get('reason', '')!a:.300}")
+            reason = f", {answer['reason']}"[:300] if answer.get("reason") else ""
+            self.tell(f"{title}: {answer.get('outcome') or answer['kind']}{reason}")
             return answer
         finally:
             places.used -= 1

@@ -113,7 +113,7 @@ def _missing_key(config: Config) -> SowError | None:
 
 
 def _print(document: dict[str, Any]) -> None:
-    names = ", ".join(host["name"] for host in document["hosts"])
+    names = ", ".join(host["name"] for host in document["hosts"] if host["executors"])
     lines = [
         f"Cluster {document['name']} at {document['address']}",
         f"Hosts: {names or 'none'}",
