@@ -82,7 +82,6 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     "host": {
         "name": "",
         "capacity": {},
-        "accounts": {},
         "signers": "",
         "transfers": [],
         "keep": "7d",

@@ -552,7 +552,6 @@ VALID: dict[str, list[Any]] = {
             "host": {
                 "name": "box-a",
                 "capacity": {"claude-code": 2},
-                "accounts": {"claude-code": "team"},
                 "signers": "~/.config/sow/signers",
                 "transfers": ["git@box:turns.git"],
                 "keep": "7d",
@@ -598,7 +597,7 @@ VALID: dict[str, list[Any]] = {
 }
 # The fields of a kind whose keys are names.
 MAPPINGS = {
-    "user-config": "executors|bindings|fallbacks|roles|capacity|accounts",
+    "user-config": "executors|bindings|fallbacks|roles|capacity",
     "workflow": "members|sections|read",
     "shared-status": "agents|verification",
 }

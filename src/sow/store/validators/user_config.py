@@ -104,7 +104,6 @@ DOCUMENT = record({
     'host': (record({
         'name': (text(0, 64, form='sow-line'), OPTIONAL),
         'capacity': (mapping(number(1, whole=True)), OPTIONAL),
-        'accounts': (mapping(text(form='sow-agent')), OPTIONAL),
         'signers': (text(0, 4000, form='sow-line'), OPTIONAL),
         'transfers': (array(text(1, 2000, form='sow-line')), OPTIONAL),
         'keep': (text(form='sow-duration'), OPTIONAL),
