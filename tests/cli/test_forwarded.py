@@ -26,7 +26,8 @@ READING = {
     "prompt": "--list", "config path": "", "config validate": "", "config show": "", "config get": "context.budget",
     "note list": "", "inbox": "", "answers": "", "consent list": "", "schema list": "", "schema show": "task",
     "schema diff": "v0.9.0 v1.0.0", "validate": ".sow/project/state.yaml", "version": "", "check": "",
-    "hook": "session-start", "doctor": "", "completion": "bash",
+    "hook": "session-start", "doctor": "", "completion": "bash", "host list": "",
+    "cluster status": "",
 }  # fmt: skip
 # Commands that write, that a worker may call, and that are not sent; each with the reason.
 LOCAL = {

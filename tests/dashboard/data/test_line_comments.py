@@ -67,7 +67,8 @@ def test_work_goes_back_with_comments_alone(task_repo: Repo):
     task_repo.git("commit", "-q", "-m", "app")
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     comments = [{"file": "app.py", "line": 1, "text": "--not needed"}]
-    body = {"task": "010", "tree": "HEAD", "text": "", "comments": comments}
+    tree = task_repo.git("rev-parse", "HEAD^{tree}").strip()
+    body = {"task": "010", "tree": tree, "text": "", "comments": comments}
     status, messages = facts_of(task_repo).act("send-back", body)
     assert status == 200, messages
     task = task_repo.task("010")

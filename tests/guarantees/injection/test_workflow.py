@@ -27,6 +27,7 @@ FIELDS = {
     ("workflow run", "--timeout"): ["--executor=nobody", "--timeout={}"],
     ("workflow run", "--max-cost"): ["--executor=nobody", "--max-cost={}"],
     ("workflow run", "--max-wait"): ["--executor=nobody", "--max-wait={}"],
+    ("workflow run", "--cluster"): ["--executor=nobody", "--cluster={}"],
     ("workflow set", "field"): ["--agent=api_agent", "--", "{}", "working"],
     ("workflow set", "value"): ["--agent=api_agent", "--", "status", "{}"],
     ("workflow set", "--agent"): ["status", "working", "--agent={}"],

@@ -84,6 +84,15 @@ CALLS = {
 }
 ASK_NO_PROJECT = {
     "init",
+    "turn offers",  # this and the next serve other hosts
+    "turn start",
+    "turn stop",
+    "turn run",
+    "host serve",
+    "host list",
+    "cluster dev",
+    "cluster status",
+    "cluster prune",
     "start",  # says that there is one already
     "install",
     "uninstall",
@@ -364,7 +373,7 @@ def test_a_migrated_project_works(old):
     old.ok("log", "--task", "030", "--action", "began", "--result", "ok", "reading the ADR")
     assert old.task("030")["log"][-1]["agent"] == "implementer-1"
     assert "Sessions live in Redis" in old.ok("status").out
-    assert old.ok("task", "create", "--name", "More").out.startswith("task 040 in implementation")
+    assert old.ok("task", "create", "--name", "More").out.startswith("created task 040 in phase implementation")
     assert old.sow("doctor").code == 0
 
 

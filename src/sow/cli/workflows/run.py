@@ -52,7 +52,7 @@ def run(context: Context, *, cluster: str, yes: bool, json: bool, **call: str) -
         # Under the claim: a second terminal may answer a question that waits here, but not continue the run.
         code, is_answered = ask_after_run(context, WorkflowFolder(home).workflow()["members"], code, json=json)
     if is_answered:
-        return run(context, yes=yes, json=json, **call)
+        return run(context, cluster="", yes=yes, json=json, **call)
     if not json:
         with suppress(BrokenPipeError):  # a closed pipe does not change the result of the run
             out("")
