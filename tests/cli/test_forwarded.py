@@ -313,7 +313,7 @@ def test_reading_needs_no_write_access(boxed_worker: Call, task_repo: Repo, name
     task_repo.ok("task", "create", "--name", "Another")
     (task_repo.task_folder("020") / "state.yaml").write_text("garbage")
     result = boxed_worker(*name.split(), *READING[name].split())
-    assert result.code in (0, 1, 2)
+    assert result.code in (0, 1, 2, 4)
     assert "read-only" not in result.err
     assert "sow itself failed" not in result.err
 
