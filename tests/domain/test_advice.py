@@ -117,7 +117,7 @@ SITUATIONS = {
     ),
     "the last phase, whose tasks have ended": (
         partial(advise, [task("010", "completed"), task("020", "abandoned")], (DESIGN, BUILD)),
-        "all tasks have ended: review the changes, clean up, then merge",
+        "all tasks have ended: review the result, clean up, then merge the branch",
         "sow cleanup",
     ),
     "only tasks of a later phase": (
@@ -132,7 +132,7 @@ SITUATIONS = {
     ),
     "all phases are completed": (
         partial(advise, [task("010", "completed")], DONE),
-        "all phases are completed: clean up, then merge",
+        "all tasks have ended: review the result, clean up, then merge the branch",
         "sow cleanup",
     ),
     "a new task after the last phase": (

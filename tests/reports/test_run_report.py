@@ -507,7 +507,8 @@ def test_the_next_steps_when_all_is_done(crew):
     done(crew, journal, "010")
     journal.end(6)
     assert [step["command"] for step in run_report.report_data(journal.home, journal.folder)["next"]] == [
-        "git log --stat aaaaaaaaaaaa..feat/auth"
+        "git log --stat aaaaaaaaaaaa..feat/auth",
+        "sow cleanup",
     ]
     journal.end(7, "waiting", 4)
     assert run_report.report_data(journal.home, journal.folder)["next"][0]["command"] == "sow integrate"

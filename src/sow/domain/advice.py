@@ -33,13 +33,13 @@ def next_step(
     idle: Mapping[str, str],
     left: Sequence[str] = (),
     plan_command: Callable[[Task], str] | None = None,
-    request_step: Callable[[], Step | None] = lambda: None,
+    last_step: Callable[[], Step | None] = lambda: None,
 ) -> Step:
     """Returns the next step for a person or an agent without history. `phase_of` maps each task to its phase.
 
     `idle` maps the tasks in progress that nobody works on to the commands that continue them. `left` are tasks with a
     turn that still runs although its sow process has ended. `plan_command` returns the command that runs the plan of an
-    imported task. `request_step` returns what a request needs before the project is removed.
+    imported task. `last_step` returns what follows when the last run has ended.
     """
     if inbox:
         item = inbox[0]
@@ -88,17 +88,14 @@ def next_step(
         return _step(f"task {ident} waits for {', '.join(waiting)}", f"sow task show {ident}")
     current = phases.active(stages)
     if current is None:
-        return request_step() or _step("all phases are completed: clean up, then merge", "sow cleanup")
+        return last_step() or clean_up()
     planned = any(task["status"] == "pending" for task in tasks)  # all in phases that have not begun
     if not planned and current["name"] not in phase_of.values():
         return _step(
             f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )
     if not planned and current is stages[-1]:
-        return request_step() or _step(
-            "all tasks have ended: review the changes, clean up, then merge",
-            "sow cleanup",
-        )
+        return last_step() or clean_up()
     return _step(f"phase {current['name']} has no open task: start the next phase", "sow phase advance")
 
 
@@ -127,6 +124,12 @@ def _broken_by_user(run: Mapping[str, Any]) -> str:
     """The check that fails on the last final tree since the user's new commits came in."""
     last = run.get("final", [])[-1:]
     return last[0].get("command", "") if last and last[0].get("cause") == "user" else ""
+
+
+def clean_up(review: str = "") -> Step:
+    """Returns the step for work that a person merges by hand. `review` is the command that shows it."""
+    shown = f" ({review})" if review else ""
+    return _step(f"all tasks have ended: review the result{shown}, clean up, then merge the branch", "sow cleanup")
 
 
 def request(run: Mapping[str, Any], remote: str) -> Step | None:

@@ -70,11 +70,11 @@ class ProjectRuns:
         return run.run["tasks"] if run is not None and run_folder.has_process(run) else []
 
     @cached_property
-    def request_step(self) -> Step | None:
-        """The step for the request of the project's branch, if a run has ended and the repository is on a forge."""
+    def last_step(self) -> Step | None:
+        """The step after the last run of the project, if that run has ended."""
         from sow.reports import next_steps  # seldom needed
 
-        return next_steps.request_step(self.home, self._newest_first())
+        return next_steps.last_step(self.home, self._newest_first())
 
     def run_of(self, task: str) -> RunFolder | None:
         """Returns the last run that has this task."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sow.domain import advice
@@ -24,8 +24,11 @@ def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]], resume: str, firs
     return [*urgent, *_run(run, rows, resume, first)]
 
 
-def request_step(home: Home, newest_first: Iterable[RunFolder]) -> Step | None:
-    """Returns the step for a request, if the last of a project's runs has ended and a remote's host shows its forge."""
+def last_step(home: Home, newest_first: Iterable[RunFolder]) -> Step | None:
+    """Returns the step after the last of a project's runs, if that run has ended.
+
+    With a remote whose host shows its forge, that is the request, otherwise a review and the cleanup.
+    """
     plan_runs = (folder for folder in newest_first if folder.run["plans"] and not is_workflow_run(folder.run))
     last = next((folder.run for folder in plan_runs if not is_empty(folder)), None)
     if last is None or last["status"] != "ended":
@@ -33,13 +36,14 @@ def request_step(home: Home, newest_first: Iterable[RunFolder]) -> Step | None:
     from sow.forge.connect import forge_remote  # here, because only a finished run needs it
 
     remote = forge_remote(home.root)
-    step = advice.request(last, remote) if remote else None
-    if step is None or "delivery" not in last:
-        return step
-    from sow.gitwork.delivered_branch import is_merged
-    from sow.gitwork.repository import Repository
+    delivery = last.get("delivery")
+    if delivery is not None:
+        from sow.gitwork.delivered_branch import is_merged
+        from sow.gitwork.repository import Repository
 
-    return None if is_merged(Repository(home), last["delivery"]) else step
+        if is_merged(Repository(home), delivery):
+            return _step(f"request {delivery.get('number', 0)} is merged: clean up", "sow cleanup")
+    return (advice.request(last, remote) if remote else None) or advice.clean_up(_review_command(last))
 
 
 def _step(text: str, command: str) -> Step:
@@ -119,10 +123,14 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], resume: str, first
     if delivery is not None:
         yield delivery
     if any(row["merges"] for row in rows) and not is_crew:
-        yield _step("review the result", f"git log --stat {run['base'][:12]}..{_branch(run)}")
+        yield _step("review the result", _review_command(run))
 
 
-def _branch(run: dict[str, Any]) -> str:
+def _review_command(run: Mapping[str, Any]) -> str:
+    return f"git log --stat {run['base'][:12]}..{_branch(run)}"
+
+
+def _branch(run: Mapping[str, Any]) -> str:
     """Returns the branch of the work: the user's branch once the run is delivered, the run's own before."""
     return shlex.quote(run["branch"]) if run["status"] == "ended" else f"sow/int/{run['id']}"
 

@@ -178,17 +178,17 @@ def _next(
     shown_run = {**folder.run, "status": summary["status"], "live": summary["live"]}
     steps = next_steps.steps(shown_run, rows, command, precondition)
     if folder.run["status"] == "ended" and all(row["outcome"] in ("completed", "abandoned") for row in rows):
-        steps += _request_steps(folder, hint_context)
+        steps += _last_steps(folder)
     return steps
 
 
-def _request_steps(folder: RunFolder, hint_context: HintContext) -> list[Document]:
-    """Returns the step for the request of a run whose project is still on this branch."""
+def _last_steps(folder: RunFolder) -> list[Document]:
+    """Returns the step after a run that ended, while its project is still on this branch."""
     try:
         is_here = projects.load(folder.home)["project_id"] == folder.run["project_id"]
     except SowError:
         return []
-    step = next_steps.request_step(folder.home, [folder]) if is_here else None
+    step = next_steps.last_step(folder.home, [folder]) if is_here else None
     return [step] if step else []
 
 

@@ -79,7 +79,7 @@ def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
         idle,
         unsupervised,
         runs.plan_command,
-        lambda: runs.request_step,
+        lambda: runs.last_step,
     )
     if not waiting and runs.live_tasks():
         step = {"text": "a run is in progress; follow it", "command": "sow watch"}

@@ -204,7 +204,7 @@ class CheckoutView:
         still_running, idle = idle_tasks(working, runs)
         phases = self.project["phases"]
         return advice.next_step(
-            tasks, phase_by_id, phases, inbox, idle, still_running, runs.plan_command, lambda: runs.request_step
+            tasks, phase_by_id, phases, inbox, idle, still_running, runs.plan_command, lambda: runs.last_step
         )
 
     def document(self) -> dict[str, Any]:
