@@ -122,7 +122,7 @@ def test_a_feature_with_cursor_as_implementer(journey: Journey) -> None:
     plan_repo.act("quality-control-010-1", red)
     result = plan_repo.run("--yes", plan="plan.md")
     assert result.code == 0, result
-    assert "made branch sow/token-signing" in result.err
+    assert "switched to the new branch sow/token-signing" in result.err
     report = journey.check_end("sow/token-signing", {"010": 2, "020": 1})
     assert repo.git("show", "HEAD:verifying.py") == "signing: RS256, an hour\n"
     assert repo.git("log", "-1", "--format=%s", "main") == "The plan\n"

@@ -37,7 +37,7 @@ SITUATIONS = {
     ),
     "a question": (
         partial(advise, [task(status="paused", question=QUESTION)]),
-        "answer task 010: unique?",
+        "answer question 4 of task 010: unique?",
         'sow answer 4 "…"',
     ),
     "a pause without a question": (

@@ -66,8 +66,8 @@ def test_a_failed_check_keeps_its_indentation(plan_repo: PlanRepo) -> None:
     plan_repo.plan({"name": "First", "test_commands": ["python3 check.py"]})
     assert plan_repo.run("--retries", "0").code == 4
     assert "           line 59\n       E       AssertionError: the end\n" in plan_repo.repo.ok("inbox").out
-    (line,) = [line for line in plan_repo.repo.ok("status").out.splitlines() if "question task 010: " in line]
-    assert line.startswith("  question task 010: `python3 check.py` fails") and "What was found" not in line
+    (line,) = [line for line in plan_repo.repo.ok("status").out.splitlines() if "question 1 of task 010: " in line]
+    assert line.startswith("  question 1 of task 010: `python3 check.py` fails") and "What was found" not in line
 
 
 @pytest.mark.full

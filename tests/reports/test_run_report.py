@@ -676,8 +676,8 @@ def test_the_test_data_have_the_current_schema(whole):
     ("factor", "busy", "words"),
     [
         (3.0, 60, "3.0 times as fast as one agent at a time"),
-        (0.96, 60, "no faster than one agent at a time"),
-        (0.2, 60, "no faster than one agent at a time"),
+        (0.96, 60, "not faster than one agent at a time"),
+        (0.2, 60, "not faster than one agent at a time"),
         (0.2, 4.9, ""),
         (None, 60, ""),
     ],

@@ -59,7 +59,8 @@ def next_step(
             "approval": "approve",
             "blocked": "decide on",
         }[item["kind"]]
-        return _step(f"{verb} {subject}: {without_details(item['text'])}", item["do"])
+        number = f"question {item['number']} of " if item["kind"] == "question" and item["number"] else ""
+        return _step(f"{verb} {number}{subject}: {without_details(item['text'])}", item["do"])
     if left:
         return _step(f"an earlier turn on task {left[0]} still runs, and nobody supervises it: end it", STOP_COMMAND)
     if idle:

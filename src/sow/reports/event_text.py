@@ -142,7 +142,8 @@ def _reviewed(entry: JournalEntry, history: RunHistory) -> str:
 
 def _question(entry: JournalEntry, history: RunHistory) -> str:
     text = width.cut(escape_line(entry.text("text")), LONGEST_FEEDBACK)
-    return f"asks: {text} → {answer_command(entry.name_or_number('number') or entry.task, text)}"
+    number = entry.name_or_number("number")
+    return f"asks{f' question {number}' if number else ''}: {text} → {answer_command(number or entry.task, text)}"
 
 
 def _answered(entry: JournalEntry, history: RunHistory) -> str:
@@ -227,10 +228,11 @@ def _task_ended(entry: JournalEntry, history: RunHistory) -> str:
 def _run_ended(entry: JournalEntry, history: RunHistory) -> str:
     paused = entry.count("asking" if "asking" in entry.data else "waiting")  # older journals do not tell them apart
     kinds = {kind: entry.count(kind) for kind in ("completed", "failed")}
-    kinds |= {"paused": paused, "blocked": entry.count("blocked"), "pending": entry.count("waiting") - paused}
+    kinds |= {"paused": paused, "pending": entry.count("blocked") + entry.count("waiting") - paused}
     counts = [f"{count} {kind}" for kind, count in kinds.items() if count]
     seconds = entry.number("seconds")
-    after = f" after {format_seconds(seconds)}" if seconds is not None else ""
+    call = " in this call" if len(history.processes) > 1 else ""
+    after = f" after {format_seconds(seconds)}{call}" if seconds is not None else ""
     ending = ENDS.get(entry.text("status"), "is over")
     return f"the run {ending}{after}: {', '.join(counts) or 'no task was completed'}"
 

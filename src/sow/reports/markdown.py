@@ -58,7 +58,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
 
 def _row(row: Facts) -> tuple[object, ...]:
     verdicts = " → ".join(review["verdict"] for review in row["reviews"])
-    result = f"{row['result'] or '-'}" + (f" ({verdicts})" if len(row["reviews"]) > 1 else "")
+    result = words.result(row) + (f" ({verdicts})" if len(row["reviews"]) > 1 else "")
     outcome = words.task_label(row), row["name"], words.outcome(row["outcome"]), result, row["tries"]
     return (*outcome, row["agent"], row["executor"] or "-", words.time_of(row), words.money(row))
 
@@ -69,7 +69,8 @@ def _open(rows: Sequence[Facts]) -> Iterator[str]:
             continue
         details = [words.outcome(row["outcome"])]
         details += [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
-        details += [f"asks: {without_details(row['question']['text'])}"] if row["question"] else []
+        if row["question"]:
+            details.append(f"{words.asks(row['question'])}: {without_details(row['question']['text'])}")
         is_told = row["question"] or row["outcome"] not in ("failed", "waiting")
         details += [row["why"]] if row["why"] and not is_told else []
         yield f"- {escape(words.task_label(row))} {escape(row['name'])}: {escape('; '.join(details))}"

@@ -10,6 +10,7 @@ from sow.domain import advice
 from sow.domain.ids import is_member
 from sow.domain.inbox import start_without
 from sow.domain.text.similar_text import FINAL_CHECKS_PREFIX, answer_command, without_details
+from sow.reports import report_text as words
 from sow.store.files.checkout_home import Home
 from sow.store.runs.run_folder import RunFolder, is_empty, is_workflow_run
 
@@ -24,10 +25,11 @@ def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]], resume: str, firs
     return [*urgent, *_run(run, rows, resume, first)]
 
 
-def last_step(home: Home, newest_first: Iterable[RunFolder]) -> Step | None:
+def last_step(home: Home, newest_first: Iterable[RunFolder], *, with_review: bool = True) -> Step | None:
     """Returns the step after the last of a project's runs, if that run has ended.
 
     With a remote whose host shows its forge, that is the request, otherwise a review and the cleanup.
+    `with_review` puts the command of the review into the text.
     """
     plan_runs = (folder for folder in newest_first if folder.run["plans"] and not is_workflow_run(folder.run))
     last = next((folder.run for folder in plan_runs if not is_empty(folder)), None)
@@ -43,7 +45,8 @@ def last_step(home: Home, newest_first: Iterable[RunFolder]) -> Step | None:
 
         if is_merged(Repository(home), delivery):
             return _step(f"request {delivery.get('number', 0)} is merged: clean up", "sow cleanup")
-    return (advice.request(last, remote) if remote else None) or advice.clean_up(_review_command(last))
+    review = _review_command(last) if with_review and last.get("merges") else ""
+    return (advice.request(last, remote) if remote else None) or advice.clean_up(review)
 
 
 def _step(text: str, command: str) -> Step:
@@ -62,9 +65,10 @@ def _questions(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
             question = row["question"] or {"number": None, "text": "it is paused"}
             alternatives = ' (or answer "waive" or "stop")' if question["text"].startswith(FINAL_CHECKS_PREFIX) else ""
             command = answer_command(str(question["number"] or row["id"]), question["text"])
-            yield _step(f"{_task_label(row)} asks: {without_details(question['text'])}{alternatives}", command)
-            if row.get("accept"):
-                yield _step(f"or accept the work of {_task_label(row)} as it is", row["accept"])
+            advice_for = " (your answer goes to the worker for its next iteration)" if row.get("accept") else ""
+            text = without_details(question["text"])
+            yield _step(f"{_task_label(row)} {words.asks(question)}: {text}{alternatives or advice_for}", command)
+            yield from _accept(row)
 
 
 def _has_failed(row: dict[str, Any]) -> bool:
@@ -79,8 +83,14 @@ def _failures(rows: Sequence[dict[str, Any]], *, live: bool) -> Iterator[Step]:
             yield _step(f"{_task_label(row)} failed{reason}", command)
             if live and row["status"] and not is_member(row["id"]):  # a run does not retry failed tasks
                 yield _step(f"to let {_task_label(row)} be tried again", f"sow task set {row['id']} status in_progress")
-            if row.get("accept"):
-                yield _step(f"or accept the work of {_task_label(row)} as it is", row["accept"])
+            yield from _accept(row)
+
+
+def _accept(row: dict[str, Any]) -> Iterator[Step]:
+    """Yields the command that accepts work against a review or a failed check."""
+    if row.get("accept"):
+        waived = "; sow then no longer runs the failed check" if "--waive" in row["accept"] else ""
+        yield _step(f"or accept the work of {_task_label(row)} as it is{waived}", row["accept"])
 
 
 def _orphans(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
@@ -108,7 +118,8 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], resume: str, first
     """Yields the next steps for the run as a whole."""
     ident, is_crew = run["id"], is_workflow_run(run)  # type: ignore[arg-type]
     if run["live"]:
-        yield _step("the run continues; to stop it and continue later", f"sow runs stop {ident}")
+        yield _step("a run is in progress; follow it", "sow watch")
+        yield _step("or stop it, and continue later", f"sow runs stop {ident}")
         return
     failed = [row for row in rows if _has_failed(row) and row["status"] and not is_crew]
     if failed:

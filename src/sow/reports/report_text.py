@@ -41,7 +41,12 @@ def task_label(row: Facts) -> str:
 
 def outcome(name: str) -> str:
     """Returns the word for a task's outcome, which is that of its status where it has one."""
-    return {"waiting": "paused", "running": "in_progress"}.get(name, name)
+    return {"waiting": "paused", "running": "in_progress", "blocked": "pending"}.get(name, name)
+
+
+def result(row: Facts) -> str:
+    """Returns the verdict on a task. RED without a review comes from a failed check."""
+    return "check failed" if row["result"] == "RED" and not row["reviews"] else row["result"] or "-"
 
 
 def run_state(run: Facts) -> str:
@@ -54,9 +59,14 @@ def waits_for(row: Facts) -> str:
     return "; ".join(f"{task_label(need)}, {outcome(need['outcome'])}" for need in row["waits_for"])
 
 
+def asks(question: Facts) -> str:
+    """Returns `asks question 3`; of some questions only the text is known."""
+    return f"asks question {question['number']}" if question["number"] else "asks"
+
+
 def time_of(row: Facts) -> str:
     """Formats how long a task was worked on, with its estimate."""
-    estimated = f" of {format_minutes(row['estimated_minutes'])}" if row["estimated_minutes"] else ""
+    estimated = f" (estimated {format_minutes(row['estimated_minutes'])})" if row["estimated_minutes"] else ""
     return f"{format_seconds(row['active_seconds'])}{estimated}" if row["started_at"] or row["active_seconds"] else "-"
 
 
@@ -77,7 +87,11 @@ def task_notes(row: Facts) -> list[str]:
 
 def outcomes(counts: Facts) -> str:
     """Formats counts of outcomes: `6 completed, 1 failed`."""
-    parts = [f"{count} {outcome(name)}" for name, count in counts.items() if count and name != "total"]
+    by_word: dict[str, int] = {}
+    for name, count in counts.items():
+        if name != "total":
+            by_word[outcome(name)] = by_word.get(outcome(name), 0) + count
+    parts = [f"{count} {word}" for word, count in by_word.items() if count]
     return ", ".join(parts) or "no tasks"
 
 
@@ -108,7 +122,8 @@ def short_totals(document: Facts) -> str:
     """Returns the outcome, time and cost of a run in one line, with the command that shows more."""
     total, run = document["totals"], document["run"]
     cost = f", cost {money(total)}" if money(total) != "-" else ""
-    return f"{outcomes(document['counts'])} in {_wall(total)}{cost} (more: sow runs show {run['id']})"
+    calls = f" in {run['calls']} calls" if run["calls"] > 1 else ""
+    return f"{outcomes(document['counts'])} in {_wall(total)}{calls}{cost} (more: sow runs show {run['id']})"
 
 
 def _wall(total: Facts) -> str:
@@ -118,9 +133,9 @@ def _wall(total: Facts) -> str:
 
 
 def _work(total: Facts) -> str:
-    pace = f": {speed(total)}" if speed(total) else ""
+    pace = f"; the run was {speed(total)}" if speed(total) else ""
     unknown = f", {plural(total['work_unknown_turns'], 'turn')} without usage" if total["work_unknown_turns"] else ""
-    return f"{format_seconds(total['work_seconds'])} of agents{unknown}{pace}"
+    return f"{format_seconds(total['work_seconds'])} in all turns{unknown}{pace}"
 
 
 def speed(total: Facts) -> str:
@@ -130,7 +145,7 @@ def speed(total: Facts) -> str:
         return ""
     if round(factor, 1) > 1:
         return f"{factor:.1f} times as fast as one agent at a time"
-    return "no faster than one agent at a time"
+    return "not faster than one agent at a time"
 
 
 def _estimate(estimate: Facts) -> str:

@@ -188,7 +188,7 @@ def _last_steps(folder: RunFolder) -> list[Document]:
         is_here = projects.load(folder.home)["project_id"] == folder.run["project_id"]
     except SowError:
         return []
-    step = next_steps.last_step(folder.home, [folder]) if is_here else None
+    step = next_steps.last_step(folder.home, [folder], with_review=False) if is_here else None
     return [step] if step else []
 
 

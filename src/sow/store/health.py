@@ -33,7 +33,8 @@ def check_all(find_home: Callable[[], Home], cwd: str) -> list[Finding]:
     try:
         home = find_home()
     except NoSowFolder as error:
-        return [*findings, new_finding("ok", error.message, "start with: sow init, or sow run plan.md")]
+        what = f"{error.message} yet; the first run creates it"
+        return [*findings, new_finding("ok", what, "start with: sow run plan.md, or sow init")]
     except SowError as error:
         return [*findings, of_error("problem", error)]
     findings += [*_repository(home), *_workflow(home)]

@@ -32,21 +32,21 @@ def save_project(home: Home, message: str) -> str:
     return git.run(["rev-parse", "--short", "HEAD"], cwd=home.root).strip()
 
 
-def drop_state_commits(home: Home) -> int:
-    """Takes commits with only project state off the branch, and the project out of the commits above; returns how many.
+def drop_state_commits(home: Home) -> list[str]:
+    """Takes commits with only project state off the branch, and the project out of the commits above; returns them.
 
     Only commits that are on no other branch, tag or remote are changed, without merges and signatures. Files are not
     touched; the project is removed from the index.
     """
     branch = home.checkout.branch()
     if not branch or any(os.path.lexists(f"{home.checkout.git}/{name}") for name in UNFINISHED_OPERATIONS):
-        return 0
+        return []
     with home.lock():
         own = _own_commits(home, branch)
         touching = git.run(["rev-list", "HEAD", f"^{own[-1][1]}", "--", PROJECT], cwd=home.root).split() if own else []
         state = [i for i, (commit, _) in enumerate(own) if commit in touching and _has_only_state(home, commit)]
         if not state:
-            return 0
+            return []
         above, (_, tip) = own[: state[-1]], own[state[-1]]
         kept_project = _entry(home, tip, PROJECT)
         for number, (commit, _) in reversed([*enumerate(above)]):
@@ -54,7 +54,7 @@ def drop_state_commits(home: Home) -> int:
         command = ["update-ref", "-m", "sow: drop state commits", f"refs/heads/{branch}", tip, own[0][0]]
         git.run(command, cwd=home.root)
         git.run(["reset", "--quiet", "--", PROJECT], cwd=home.root)
-    return len(state)
+    return [own[number][0] for number in state]
 
 
 def is_saved(home: Home) -> bool:

@@ -45,7 +45,7 @@ def test_the_page_is_complete(task_repo: Repo):
         "1 paused, 1 pending",
         "ID   STATUS   PHASE           AGENT        NAME",
         "010  paused   implementation  implementer  Add login",
-        'question task 010: Which key?  →  sow answer 1 "…"',
+        'question 1 of task 010: Which key?  →  sow answer 1 "…"',
         "We use RS256",
         "ada: started project Add authentication on feat/auth",
         "ada, task create: task 020 in implementation: Second",

@@ -110,7 +110,7 @@ LINES = """\
 01:20  task 2 (020) Task 2: sent back: No test.
 01:21  task 2 (020) Task 2: resumed, implementer on claude-code, iteration 2
 01:22  codex pauses: usage limit
-01:23  task 3 (030) Task 3: asks: Which store? → sow answer 3 "…"
+01:23  task 3 (030) Task 3: asks question 3: Which store? → sow answer 3 "…"
 01:23  task 3 (030) Task 3: question 3 is answered (a standing answer)
 01:24  nothing new starts: $5.00 are spent
 01:25  waiting: a question
@@ -118,7 +118,7 @@ LINES = """\
 01:27  task 2 (020) Task 2: merged as 0123456789
 01:28  task 2 (020) Task 2: completed GREEN after 1m 28s, $0.50
 1:01:40  task 1 (010) Task 1: failed after 1h 2m
-1:01:41  the run has ended after 1h 2m: 1 completed, 1 failed, 1 blocked
+1:01:41  the run has ended after 1h 2m: 1 completed, 1 failed, 1 pending
 """
 
 
@@ -223,13 +223,13 @@ def test_the_block_of_a_run(window):
     window.live.tick(window.clock.now)
     assert window.look() == [
         "00:00  run r1: Login, 4 tasks, at most 3 at once",
-        '00:05  task 3 (030) Task 3: asks: Which store? → sow answer 7 "…"',
+        '00:05  task 3 (030) Task 3: asks question 7: Which store? → sow answer 7 "…"',
         "00:06  codex pauses: usage limit",
         " ● 1 (010) Task 1    01:01    $0.50  iteration 2, implementer on claude-code",
         " ● 2 (020) Task 2    01:01           running make test",
-        ' ? 3 (030) Task 3 asks: Which store? → sow answer 7 "…"',
+        ' ? 3 (030) Task 3 asks question 7: Which store? → sow answer 7 "…"',
         " ‖ codex pauses: usage limit",
-        " · 1 pending, until a running task ends",
+        " · 1 waiting for a running task to end",
         " ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  0/4   01:01   $0.50   about 10m left",
     ]
     assert not window.screen.cursor
@@ -462,7 +462,7 @@ def test_a_task_behind_a_failed_one_says_so(window):
         {"id": "020", "number": "2", "name": "b", "needs": ["010"]},
     ]
     window.tell(entry(0, "run_started", run="r", name="n", tasks=tasks), turn(1), ended(2, "010", "failed"))
-    assert " · 1 pending: 2 after 1 (failed)" in window.look()
+    assert " · 1 waiting: task 2 after task 1 (failed)" in window.look()
     assert "0/2, 1 failed" in window.look()[-1]
 
 

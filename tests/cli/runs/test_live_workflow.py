@@ -49,7 +49,7 @@ LINES = {
     "plan.md has changed: api_agent; it is verified and approved again": entry(
         "plan_changed", path="plan.md", sections=["api_agent"]
     ),
-    'agent api_agent: asks: Which? → sow answer w3 "…"': entry(
+    'agent api_agent: asks question w3: Which? → sow answer w3 "…"': entry(
         "question", task="api_agent", number="w3", text="Which?"
     ),
     "agent api_agent: question w3 is answered (ada)": entry("answered", task="api_agent", number="w3", origin="ada"),

@@ -112,8 +112,8 @@ def test_a_run_ends_with_a_short_summary(plan_repo: PlanRepo) -> None:
     head, totals, *rest = result.out[result.out.index("\nRun ") + 1 :].splitlines()
     run = head.split()[1].removesuffix(":")
     assert totals.startswith("  2 completed in ") and totals.endswith(f"(more: sow runs show {run})")
-    assert rest[1] == "Next" and len(rest) == 8
-    assert [line.split()[0] for line in rest[5:]] == ["TASK", "1", "2"]
+    assert rest[1] == "Next" and len(rest) == 10
+    assert [line.split()[0] for line in rest[7:]] == ["TASK", "1", "2"]
     whole = plan_repo.repo.ok("runs", "show", run).out
     assert "  turns  " in whole and "By agent" not in whole and "By executor" not in whole
 

@@ -85,8 +85,8 @@ def test_show_prints_the_whole_run(repo, journal):
     shown = repo.ok("runs", "show").out
     for text in (
         f"Run {RUN}: Add a login (ended)",
-        "1 completed, 1 failed, 1 blocked",
-        "1m 30s of agents: 1.3 times as fast as one agent at a time",
+        "1 completed, 1 failed, 1 pending",
+        "1m 30s in all turns; the run was 1.3 times as fast as one agent at a time",
         "$0.25 and 1 turn of unknown cost",
         "1 (010)  Store users  completed  GREEN",
         "waits for 2 (020), failed",

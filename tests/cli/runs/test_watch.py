@@ -169,7 +169,7 @@ def test_a_watch_that_starts_late_shows_everything(repo, journal, watchers):
         assert "task 1 (010) Task 1: completed GREEN" in shown
         assert "2 (020) Task 2" in shown
         assert "iteration 2, implementer on codex" in shown
-        assert 'asks: Which store? → sow answer 3 "…"' in shown
+        assert 'asks question 3: Which store? → sow answer 3 "…"' in shown
         minutes, seconds = shown.split("1/3   ")[1].split()[0].split(":")
         assert 60 <= int(minutes) * 60 + int(seconds) < 600
 

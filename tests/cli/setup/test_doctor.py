@@ -92,6 +92,9 @@ def test_on_another_branch(repo: Repo):
 
 def test_without_a_project(bare_repo: Repo):
     """A repository without a project is healthy, also before `sow init` (D16)."""
-    assert "has no .sow folder\n    start with: sow init, or sow run plan.md" in bare_repo.ok("doctor").out
+    assert (
+        "has no .sow folder yet; the first run creates it\n    start with: sow run plan.md, or sow init"
+        in bare_repo.ok("doctor").out
+    )
     bare_repo.ok("init")
     assert "no project on branch main" in bare_repo.ok("doctor").out

@@ -110,7 +110,8 @@ def test_a_missing_program_is_a_warning(repo: Any):
     assert executors(repo)["mine"]["path"] is None
     configure(repo, "agents: {default: codex}\n")
     out = repo.ok("doctor").out
-    assert "⚠ codex: codex is not installed; needed by: orchestrator, implementer, architect and 16 more" in out
+    what = "⚠ codex: codex is not installed, and a run that needs it does not start"
+    assert f"{what}; needed by: orchestrator, implementer, architect and 16 more" in out
     assert "claude" not in out
 
 

@@ -155,7 +155,7 @@ def test_start_opens_the_orchestrator(bare_repo: Repo, tmp_path: Path, on_termin
     screen = on_terminal(bare_repo, "start", "Add a login", "--phases", "design", PATH=path)
     code, shown = screen.until("shall I?").type(b"yes\n").end()
     assert code == 0, shown
-    assert "made branch sow/add-a-login" in shown and "Run this command, and do what it prints" in shown
+    assert "switched to the new branch sow/add-a-login" in shown and "Run this command, and do what it prints" in shown
     assert "Project: Add a login" in shown and "What it is for" not in shown
     state = bare_repo.ok("status", "--json").json
     assert (state["project"]["branch"], state["counts"]) == ("sow/add-a-login", {"pending": 1})

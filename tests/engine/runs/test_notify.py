@@ -63,7 +63,7 @@ def test_a_question_and_the_end_are_sent(plan_repo: PlanRepo, listener: Listener
     assert plan_repo.run().code == 4
     asked, over = listener.heard()
     run = plan_repo.runs()[0]["id"]
-    text = 'task 1 (010) First: asks: Which port? → sow answer 1 "…"'
+    text = 'task 1 (010) First: asks question 1: Which port? → sow answer 1 "…"'
     assert asked["told"] == ["question", run, "010", text, str(plan_repo.repo.root)]
     assert asked["words"] == ["a b", "$(touch owned)"]
     expected = {

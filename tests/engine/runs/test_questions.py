@@ -47,7 +47,7 @@ def test_a_workers_question_is_in_the_inbox(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First", "Second", "Third < 2", "Fourth < 3", "Fifth")
     result = plan_repo.run()
     assert result.code == 4, result
-    assert "asks: Which port?" in result.out
+    assert "asks question 1: Which port?" in result.out
     assert plan_repo.statuses()["050"] == "completed"
     items = plan_repo.repo.ok("inbox", "--json").json["items"]
     assert [(item["task"], item["blocks"]) for item in items] == [("020", 2), ("010", 0)]

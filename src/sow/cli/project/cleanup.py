@@ -8,6 +8,7 @@ from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain.documents.state import RunDelivery
+from sow.domain.text.units import listed
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.delivered_branch import is_merged
 from sow.gitwork.repository import Repository
@@ -18,6 +19,8 @@ from sow.store.projects import project as projects
 from sow.store.projects.removal import remove
 from sow.store.runs import run_folder
 from sow.system.terminal import escape_line, out
+
+MOST_COMMITS = 5  # in one line
 
 
 def cleanup(context: Context, *, yes: bool, commit: bool) -> int:
@@ -31,8 +34,9 @@ def cleanup(context: Context, *, yes: bool, commit: bool) -> int:
         out("orchestration/ stays; archive a finished workflow: sow workflow archive")
     dropped = state_commit.drop_state_commits(home)
     if dropped:
-        commits = "the commit with" if dropped == 1 else f"{dropped} commits with"
-        out(f"removed {commits} only project state from this branch")
+        commits = "commit" if len(dropped) == 1 else "commits"
+        shown = listed([commit[:10] for commit in dropped], MOST_COMMITS)
+        out(f"took {commits} {shown} off this branch: only project state, never pushed")
     remove_defaults(home)
     if merged:
         out(f"request {merged.get('number', 0)} is merged into {merged['base']}: git switch {merged['base']}")

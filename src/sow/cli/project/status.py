@@ -11,6 +11,7 @@ from sow.cli.output import emit, table
 from sow.cli.tasks.inbox import subject
 from sow.cli.tasks.show import agent_text, display_name
 from sow.domain.advice import STOP_COMMAND, next_step, without_project
+from sow.domain.inbox import Item
 from sow.domain.text.similar_text import without_details
 from sow.reports.hint_context import HintContext
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
@@ -121,7 +122,7 @@ def _show(facts: dict[str, Any]) -> None:
         (
             "Needs you",
             [
-                f"{item['kind']}{subject(item)}: {escape_line(without_details(item['text']))}  →  {item['do']}"
+                f"{_kind(item)}{subject(item)}: {escape_line(without_details(item['text']))}  →  {item['do']}"
                 for item in facts["inbox"]
             ],
         ),
@@ -142,6 +143,10 @@ def _show(facts: dict[str, Any]) -> None:
     is_told = any(item["do"] == step["command"] for item in facts["inbox"])
     text = "" if is_told else f"  {escape_line(step['text'])}\n"
     out(f"\n{paint('Next', 'bold')}\n{text}  {paint(step['command'], 'cyan')}")
+
+
+def _kind(item: Item) -> str:
+    return f"question {item['number']} of" if item["kind"] == "question" and item["number"] else item["kind"]
 
 
 def _action(entry: dict[str, Any]) -> str:

@@ -28,6 +28,7 @@ MOST_PAUSES = 3
 MOST_NAMED = 20
 FOLDERS = re.compile(r"(?<!\S)/\S*/(?=[^/\s])")  # of an absolute path: its name says enough on one line
 NARROW, WIDE = 16, 44  # columns of a task's name
+FACTS, STEP = 24, 28  # columns of its time and cost with all gaps, and the least that its step gets before its name
 BAR = 30
 SIGNS = {"work": "●", "asks": "?", "pause": "‖", "wait": "·", "full": "█", "empty": "░", "next": "→"}
 ASCII_SIGNS = {"work": "*", "asks": "?", "pause": "=", "wait": ".", "full": "#", "empty": "-", "next": ":"}
@@ -63,9 +64,8 @@ class RunView:
         idents = list(history.running)
         shown = idents if len(idents) <= room else idents[: max(room - 1, 0)]
         names = {ident: history.task_label(ident) for ident in shown}
-        name_width = min(
-            max((width.columns(name) for name in names.values()), default=0), max(columns // 3, NARROW), WIDE
-        )
+        longest = max((width.columns(name) for name in names.values()), default=0)
+        name_width = min(longest, max(columns // 3, columns - FACTS - STEP, NARROW), WIDE)
         lines = [self._task(history, ident, names[ident], name_width, now, columns) for ident in shown]
         if len(shown) < len(idents) and room:
             lines.append(self._plain("wait", f"and {len(idents) - len(shown)} more running", columns))
@@ -87,7 +87,8 @@ class RunView:
         for ident, (number, text) in questions[:MOST_QUESTIONS]:
             answer = f" {self.signs['next']} {answer_command(number or ident, text)}"
             room = max(columns - width.columns(answer) - 5, 0)
-            question = width.cut(escape_line(f"{history.task_label(ident)} asks: {text}"), room)
+            asked = f"asks question {number}" if number else "asks"
+            question = width.cut(escape_line(f"{history.task_label(ident)} {asked}: {text}"), room)
             plain = f" {self.signs['asks']} {question}{answer}"
             lines.append((plain, f" {self._tint(self.signs['asks'], 'yellow')} {question}{self._tint(answer, 'cyan')}"))
         if len(questions) > len(lines):
@@ -105,10 +106,12 @@ class RunView:
             return []
         needs = [(ident, history.waits_for(ident)) for ident in idents[:MOST_NAMED]]
         reasons = [
-            f"{_number(history, ident)} after {_task_list(history, needed)}" for ident, needed in needs if needed
+            f"task {_number(history, ident)} after task {_task_list(history, needed)}"
+            for ident, needed in needs
+            if needed
         ]
-        more = f": {', '.join(reasons)}" if reasons else ", until a running task ends"
-        return [self._plain("wait", f"{len(idents)} pending{more}", columns)]
+        more = f": {', '.join(reasons)}" if reasons else " for a running task to end"
+        return [self._plain("wait", f"{len(idents)} waiting{more}", columns)]
 
     def _bar(self, history: RunHistory, now: float, columns: int) -> Line:
         total, completed, failed = len(history.tasks), history.count("completed"), history.count("failed")

@@ -22,7 +22,7 @@ from sow.system.width import wrap
 
 Facts = dict[str, Any]
 
-COLOURS = {"completed": "green", "failed": "red", "blocked": "yellow", "paused": "yellow", "in_progress": "cyan"}
+COLOURS = {"completed": "green", "failed": "red", "paused": "yellow", "in_progress": "cyan"}
 HEAD = ("TASK", "NAME", "OUTCOME", "RESULT", "ITERATIONS", "TIME", "COST")
 WHOLE_HEAD = (*HEAD, "AGENT", "EXECUTOR")
 LONGEST = 48
@@ -117,7 +117,7 @@ def _row(row: Facts) -> tuple[str, ...]:
         words.task_label(row),
         short(row["name"], LONGEST),
         words.outcome(row["outcome"]),
-        row["result"] or "-",
+        words.result(row),
         str(row["tries"]),
         words.time_of(row),
         words.money(row).replace(" and ", " + "),
@@ -132,7 +132,8 @@ def _remarks(row: Facts) -> list[str]:
     if row["outcome"] in ("completed", "abandoned"):
         return noted
     about = [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
-    about += [f"asks: {without_details(row['question']['text'])}"] if row["question"] else []
+    if row["question"]:
+        about.append(f"{words.asks(row['question'])}: {without_details(row['question']['text'])}")
     return [*about, *([row["why"]] if row["why"] and row["outcome"] == "failed" else []), *noted]
 
 

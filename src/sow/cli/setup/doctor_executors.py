@@ -104,8 +104,11 @@ def _executor_finding(facts: dict[str, Any]) -> Finding:
         roles, advice = facts["roles"], program_advice(name, binary, features)
         more = f" and {len(roles) - MOST_LISTED} more" if len(roles) > MOST_LISTED else ""
         users = f"; needed by: {', '.join(roles[:MOST_LISTED])}{more}" if roles else ""
-        advice += "\nor use another executor for all roles: sow config set agents.default NAME" if roles else ""
-        return new_finding("warning", f"{name}: {binary} is not installed{users}", advice)
+        if roles:
+            advice += "\nor use another executor for all roles: sow config set agents.default NAME"
+            advice += "\nor for one run: sow run plan.md --executor NAME"
+        stops = ", and a run that needs it does not start" if roles else ""
+        return new_finding("warning", f"{name}: {binary} is not installed{stops}{users}", advice)
     prefix = f"{name}: {facts['path']}"
     if facts["trouble"]:
         return new_finding("warning", f"{prefix}: {facts['trouble']}", f"run it yourself: {binary} --version")

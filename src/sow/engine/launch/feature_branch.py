@@ -38,7 +38,7 @@ def leave_main(home: Home, name: str) -> None:
             raise branch_conflict_error(parent) from None
         message = f"sow does not run on {branch}, and branch {name} cannot be made: {problem.message}"
         raise SowError(message, "finish what is under way there, see 'git status'") from None
-    err(f"note: made branch {name}, because sow does not run on {branch}")
+    err(f"note: switched to the new branch {name}, because sow does not run on {branch}")
 
 
 def check_name(name: str) -> str:
