@@ -114,7 +114,10 @@ def test_sow_alone_outside_of_a_repository(bare_repo: Repo):
 
 def test_sow_alone_without_a_project(bare_repo: Repo):
     """In a repository without a project `sow` offers the ways to begin."""
-    assert first_screen(bare_repo)[1:] == ['    sow start "GOAL"', '    sow plan new "GOAL"', "    sow run PLAN"]
+    ways = [line.partition("#") for line in first_screen(bare_repo)[1:]]
+    commands = ['sow start "GOAL"', 'sow plan new "GOAL"', "sow run PLAN", 'sow init --project "NAME"']
+    assert [command.strip() for command, _, _ in ways] == commands
+    assert all(difference for _, _, difference in ways)
 
 
 def test_sow_alone_in_a_project(task_repo: Repo):

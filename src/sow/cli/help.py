@@ -34,7 +34,7 @@ USUAL_CONFIG = "~/.config/sow/config.yaml"  # in the help texts, replaced by the
 WIDEST = 100
 LONGEST_STEP = 150  # columns of the next step on the first screen
 EVERYDAY = {
-    'start "GOAL"': "Begin a project, and talk to the orchestrator about it",
+    'start "GOAL"': "Talk about a goal with an agent, the orchestrator",
     "run PLAN": "Run a plan: agents work, checks and reviews follow",
     "watch": "Follow the active run",
     "status": "Show what is done and what comes next",
@@ -67,7 +67,7 @@ TOPICS: dict[str, dict[str, str]] = {
         "cluster": "Start, show and clean a cluster",
         "workflow": "Design, verify and run a crew of agents",
         "integrate": "",
-        "deliver": "Open a pull request, and watch it until it is merged",
+        "deliver": "Open a pull request for your branch, and follow it",
         "revert": "",
         "salvage": "List, restore and delete the work that runs kept",
     },
@@ -75,7 +75,7 @@ TOPICS: dict[str, dict[str, str]] = {
         "agent": "Start workers, and manage roles",
         "answers": "List and delete saved answers",
         "consent": "List and delete your consents",
-        "sinks": "Install guides for your agents",
+        "sinks": "Install sinks: guides for your agents to read",
         "repos": "Link other repositories for your agents to read",
     },
     "Setup": {
@@ -252,6 +252,9 @@ def _next_step(context: Context) -> Row:
     except SowError as error:
         return error.message, error.hint
     return (
-        "This branch has no project. Begin one for a goal, or run a plan.",
-        'sow start "GOAL"\nsow plan new "GOAL"\nsow run PLAN',
+        "This branch has no project. Choose one way to begin:",
+        'sow start "GOAL"           # talk about the goal with an agent, which plans it\n'
+        'sow plan new "GOAL"        # let an agent write a plan, which you read and run\n'
+        "sow run PLAN               # run a plan that you have\n"
+        'sow init --project "NAME"  # make the tasks yourself, without a plan',
     )

@@ -94,7 +94,7 @@ COMMANDS = (
     Command(
         "check",
         check,
-        "Fail if the branch still has project state (for CI)",
+        "Fail if the branch has sow's project files (for CI)",
         json=True,
         details="Exit code 0: the branch can be merged. 1: it cannot.",
     ),

@@ -136,7 +136,7 @@ COMMANDS = (
     Command(
         "integrate",
         "runs.integrate:integrate",
-        "Deliver the result of a run to your branch",
+        "Move your branch to the result of a run, if it has not yet",
         RUN,
         Option("--dry-run", help="Show what would happen, and change nothing"),
         Option("--yes", help="Agree to the commands that check the result"),

@@ -159,7 +159,7 @@ COMMANDS = (
     Command(
         "start",
         start,
-        "Begin a project, and talk to the orchestrator about it",
+        "Begin a project, and talk to its agent, the orchestrator",
         Argument("goal", "What you want (TEXT, @FILE or -)"),
         Option("--branch", "NAME", "The project's branch; created if it is missing"),
         Option("--phases", "LIST", "The phases in order, such as design,implementation"),
