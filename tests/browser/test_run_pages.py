@@ -22,7 +22,7 @@ def test_the_graph_shows_dependencies(finished: Stage, tabs: Tabs):
     page = tabs.visit(finished[1], "graph")
     nodes = page.locator("svg [data-task]")
     expect(nodes).to_have_count(8)
-    expect(page.get_by_text("critical path of 4")).to_be_visible()
+    expect(page.get_by_text("critical path: 4 tasks")).to_be_visible()
     expect(page.locator("svg .node.is-critical")).to_have_count(4)
     expect(page.locator("svg path.edge.is-critical")).to_have_count(3)
     cart = page.locator("svg [data-task='040']")

@@ -168,7 +168,9 @@ def _tiles(document: Facts) -> Html:
         (
             "Checks",
             str(sum(checks.values())),
-            f"{checks['passed']} passed, {checks['failed']} failed" if any(checks.values()) else "none",
+            f"{checks['passed']} passed, {checks['failed']} failed; also after merges and on the final tree"
+            if any(checks.values())
+            else "none",
         ),
         ("Reviews", str(sum(total["reviews"].values())), _verdicts(total["reviews"])),
         ("Questions", str(total["questions"]), _open_questions(document["questions"])),

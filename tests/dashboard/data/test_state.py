@@ -15,13 +15,16 @@ from support.plan_repo import PlanRepo
 from support.workflow_repo import WorkflowRepo
 
 from bench import large
+from sow.dashboard.data.runs import RunFollower
 from sow.dashboard.data.task_cache import TaskCache
+from sow.dashboard.data.task_rows import task_row
+from sow.reports.hint_context import ANY_FOLDER
 from sow.store.projects import project as projects
 
 FIELDS = {
     "id", "plan_id", "name", "agent", "executor", "phase", "status", "result", "iteration", "needs", "wave", "priority",
-    "estimated_minutes", "running", "step", "since", "seconds", "cost_usd", "question", "open_notes", "waits_for",
-    "updated_at",
+    "estimated_minutes", "running", "judge", "step", "since", "seconds", "cost_usd", "question", "open_notes",
+    "waits_for", "updated_at",
 }  # fmt: skip
 WHOLE = {
     "version", "root", "branch", "read_only", "person", "project", "workflow", "run", "tasks", "critical", "counts",
@@ -165,6 +168,30 @@ def test_a_killed_run_is_stopped(repo: Repo):
     state = facts_of(repo).state()
     assert (state["run"]["status"], state["run"]["live"]) == ("stopped", False)
     assert (state["tasks"][0]["running"], state["tasks"][0]["since"]) == (False, None)
+
+
+def test_a_task_in_review_names_its_reviewer(repo: Repo):
+    """While a reviewer's turn is open, the row names it beside the worker; before and after, it does not."""
+    repo.ok("task", "create", "--name", "One")
+    journal = MadeUpRun(repo, ["010"])
+    run = RunFollower(journal.folder, ANY_FOLDER)
+    task = {"id": "010", "name": "One", "assigned_agent": "implementer", "status": "needs_review", "iteration": 1}
+
+    def judge() -> str | None:
+        run.refresh()
+        run.live = True
+        row = task_row({**task, "depends_on": []}, phase="p", notes=0, executor="hand", run=run)
+        return row["judge"]
+
+    journal.begin()
+    journal.add(1, "task_started", task="010", iteration=1)
+    journal.add(2, "turn_started", task="010", iteration=1, role="implementer", executor="hand", kind="spawn")
+    assert judge() is None
+    journal.add(3, "turn_ended", task="010", iteration=1, role="implementer", executor="hand", kind="spawn")
+    journal.add(4, "turn_started", task="010", iteration=1, role="quality-control", executor="codex", kind="review")
+    assert judge() == "quality-control on codex"
+    journal.add(5, "turn_ended", task="010", iteration=1, role="quality-control", executor="codex", kind="review")
+    assert judge() is None
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ function ofTask(id, waive) {
     },
     abandon: {
       name: "abandon",
-      word: "Abandon",
+      word: "Abandon task",
       look: "quiet",
       goLook: "danger",
       ask: `Abandon ${id}? Its work is kept, with your reason.`,

@@ -48,6 +48,7 @@ export function card(task) {
 /** @param {import("./state.js").Row} task */
 function who(task) {
   const own = task.own_status && task.own_status !== task.status ? ` · ${task.own_status.replaceAll("_", " ")}` : "";
+  if (task.judge) return `review by ${task.judge}`;
   return `${task.agent}${task.executor ? ` on ${task.executor}` : ""}${own}`;
 }
 
@@ -79,6 +80,8 @@ function now(task) {
     );
   }
   if (task.status === "in_progress") return h("span", { class: "card-waits" }, icon("pause"), "nobody is working on it");
+  if (task.status === "needs_review" && !task.result)
+    return h("span", { class: "card-waits" }, icon("pause"), "waits for your review");
   return task.step ? h("span", { class: "card-waits" }, task.step) : null;
 }
 
@@ -93,10 +96,8 @@ function asks(task) {
       )
     : null;
   if (!task.question) return notes;
-  return [
-    h("span", { class: "card-question status-paused" }, icon("paused"), h("span", null, firstLine(task.question.text))),
-    notes,
-  ];
+  const text = firstLine(task.question.text);
+  return h("span", { class: "card-question status-paused" }, icon("paused"), h("span", null, text));
 }
 
 /** The card in one sentence, for screen readers. @param {import("./state.js").Row} task */

@@ -43,7 +43,7 @@ export class GraphPanel {
     const waves = new Set(tasks.map((task) => task.wave)).size;
     const part = left ? `${tasks.length - left} of ${plural(tasks.length, "task")}, nearest to active work` : plural(tasks.length, "task");
     const lines = this.view.isGrouped && !this.view.isDown && "point at a task to see its lines";
-    say(this.note, [part, plural(waves, "wave"), critical.length > 1 && `critical path of ${critical.length}`, lines].filter(Boolean).join(", "));
+    say(this.note, [part, plural(waves, "wave"), critical.length > 1 && `critical path: ${plural(critical.length, "task")}`, lines].filter(Boolean).join(", "));
     if (this.asList) this.listed.show(tasks, critical);
   }
 

@@ -22,7 +22,7 @@ export function statusOfOutcome(outcome) {
 
 /** The word for an outcome of a task or for the status of a run: that of a task's status where there is one. */
 export function outcomeWord(outcome) {
-  return { waiting: "paused", running: "in progress" }[outcome] ?? outcome;
+  return { waiting: "paused", running: "in progress", blocked: "pending" }[outcome] ?? outcome;
 }
 
 /** A bar and words such as "28 completed, 1 failed"; `counts` has a number for each outcome. */
@@ -31,8 +31,12 @@ export function outcomeBar(counts, total) {
   const sum = known.reduce((all, outcome) => all + counts[outcome], 0);
   const rest = total - sum;
   const parts = known.map((outcome) => [outcome, counts[outcome]]);
-  if (rest > 0) parts.push(["pending", rest]);
-  const words = parts.map(([outcome, count]) => `${count} ${outcomeWord(outcome)}`).join(", ");
+  const named = parts.map(([outcome, count]) => `${count} ${outcomeWord(outcome)}`);
+  if (rest > 0) {
+    parts.push(["pending", rest]);
+    named.push(`${rest} open`); // pending, in progress or in review
+  }
+  const words = named.join(", ");
   return h(
     "span",
     { class: "outcomes" },

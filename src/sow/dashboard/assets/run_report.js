@@ -62,7 +62,7 @@ function numbers({ totals, counts }) {
     tile("Cost", cost, totals.cost_unknown_turns ? `and ${plural(totals.cost_unknown_turns, "turn")} of unknown cost` : plural(totals.turns, "turn")),
     tile("Tokens in / out", tokens, ""),
     tile("Merges", String(totals.merges), [plural(totals.conflicts, "conflict"), plural(totals.retries, "retry", "retries")].join(", ")),
-    tile("Checks", String(totals.checks.passed), totals.checks.failed ? `passed, ${totals.checks.failed} failed` : "all passed"),
+    tile("Checks", String(totals.checks.passed), totals.checks.failed ? `passed, ${totals.checks.failed} failed` : "all passed; with those after merges and of the final tree"),
   );
 }
 
@@ -125,5 +125,5 @@ function limit(each, index) {
 
 function settings(run) {
   const own = Object.entries(run.settings).map(([name, value]) => [name.replaceAll("_", " "), name === "max_wait" ? duration(value) : String(value)]);
-  return facts([["plans", run.plans.join(", ")], ["branch", h("span", { class: "mono" }, run.branch)], ["base commit", h("span", { class: "mono" }, run.base.slice(0, 12))], ["calls", run.calls], ["recovered", run.recovered || null], ...own]);
+  return facts([["plans", run.plans.join(", ")], ["branch", h("span", { class: "mono" }, run.branch)], ["base commit", h("span", { class: "mono" }, run.base.slice(0, 12))], ["continued", run.calls > 1 ? plural(run.calls - 1, "time") : null], ["recovered", run.recovered || null], ...own]);
 }

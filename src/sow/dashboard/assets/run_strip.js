@@ -90,7 +90,7 @@ function progress(store) {
 const beginnings = new WeakMap();
 
 /** @param {any} run @returns {number} */
-function beginning(run) {
+export function beginning(run) {
   const known = beginnings.get(run) ?? now() - (run.elapsed ?? now() - seconds(run.started_at));
   beginnings.set(run, known);
   return known;

@@ -5,7 +5,8 @@ import { DataTable, mostOf, withBar } from "./data_table.js";
 import { h, render } from "./dom.js";
 import { count, day, duration, estimate, money, part, plural, seconds } from "./format.js";
 import { outcomeBar, outcomeWord } from "./outcomes.js";
-import { empty, load } from "./parts.js";
+import { elapsed, empty, load } from "./parts.js";
+import { beginning } from "./run_strip.js";
 
 export const title = "Runs";
 
@@ -20,7 +21,7 @@ export function mount(root, context) {
   function show({ runs }) {
     render(note, runs.length ? plural(runs.length, "run") : "");
     if (runs.length === 0) return body.replaceChildren(empty("No runs yet", "Each run appears here with its report, changes, timeline and a replay.", "sow run plan.md"));
-    table.columns = columns(runs);
+    table.columns = columns(runs, context.store.state?.run);
     table.show(runs);
     if (body.firstChild !== panel) body.replaceChildren(panel);
   }
@@ -38,18 +39,23 @@ export function mount(root, context) {
   };
 }
 
-function columns(runs) {
+function columns(runs, current) {
   const most = { wall: mostOf(runs, (run) => run.seconds), cost: mostOf(runs, (run) => run.cost_usd), tokens: mostOf(runs, tokensOf) };
   return [
     { key: "name", word: "Run", head: true, value: (run) => run.name, cell: nameCell },
     { key: "started", word: "Started", value: (run) => seconds(run.started_at), cell: (run) => h("span", { class: "nowrap" }, day(run.started_at)) },
     { key: "outcome", word: "Outcome", value: (run) => run.completed / Math.max(run.tasks, 1), cell: (run) => outcomeBar(run, run.tasks) },
-    { key: "wall", word: "Time", number: true, value: (run) => run.seconds, cell: (run) => withBar(duration(run.seconds), run.seconds, most.wall) },
+    { key: "wall", word: "Time", number: true, value: (run) => run.seconds, cell: (run) => withBar(timeOf(run, current), run.seconds, most.wall) },
     { key: "speed", word: "Speed", number: true, value: (run) => run.speed_up, cell: speedCell },
     { key: "estimate", word: "Of estimate", number: true, value: estimateShare, cell: estimateCell },
     { key: "cost", word: "Cost", number: true, value: (run) => run.cost_usd, cell: (run) => withBar(known(money, run.cost_usd), run.cost_usd, most.cost) },
     { key: "tokens", word: "Tokens in / out", number: true, value: tokensOf, cell: (run) => withBar(tokenWords(run), tokensOf(run), most.tokens) },
   ];
+}
+
+/** The time of the run that goes on is counted as above the page. */
+function timeOf(run, current) {
+  return run.live && current?.live && current.id === run.id ? elapsed(beginning(current)) : duration(run.seconds);
 }
 
 function nameCell(run) {

@@ -12,7 +12,7 @@ const LEGEND = [
   ...Object.entries(KINDS).map(([kind, word]) => [`sample-bar kind-${kind}`, word]),
   ["sample-bar sample-for-people", "waits for you"],
   ["sample-gap", "sow was not running"],
-  ...["question", "answered", "sent_back", "conflict"].map((kind) => [`sample-mark mark-${kind}`, MARKS[kind][1], MARKS[kind][0]]),
+  ...Object.entries(MARKS).map(([kind, [sign, word]]) => [`sample-mark mark-${kind}`, word, sign]),
 ];
 
 export class TimelinePanel {

@@ -1,8 +1,8 @@
 // The drawing of a timeline: one lane for each task, of which only those in sight are built.
 
-import { h, render } from "./dom.js";
+import { h, render, say } from "./dom.js";
 import { FactsLine } from "./facts_line.js";
-import { day, now as clockNow, part } from "./format.js";
+import { day, now as clockNow, part, plural } from "./format.js";
 import { AXIS, axisDrawing, ground } from "./timeline_axis.js";
 import { LANE, laneDrawing, laneSummary, markFacts, spanFacts } from "./timeline_lane.js";
 import { horizon, scaleOf } from "./timeline_scale.js";
@@ -22,7 +22,8 @@ export class TimelineView {
     this.cursor = h("div", { class: "timeline-cursor", hidden: true, "aria-hidden": "true" });
     this.sheet = h("div", { class: "timeline-sheet" }, this.ground, this.rows, this.cursor, this.axis);
     this.scroller = h("div", { class: "timeline-scroll", role: "region", "aria-label": "Timeline", tabindex: "0" }, this.sheet);
-    this.element = h("div", { class: "timeline" }, this.scroller, this.line.element);
+    this.below = h("div", { class: "timeline-below muted" });
+    this.element = h("div", { class: "timeline" }, this.scroller, this.below, this.line.element);
     this.listen();
   }
 
@@ -112,6 +113,9 @@ export class TimelineView {
       if ((index >= first && index < last) || lane.id === focused) rows.push(this.row(lane, index));
     });
     render(this.rows, rows);
+    const seen = Math.floor((this.scroller.scrollTop + this.scroller.clientHeight - AXIS) / LANE);
+    const hidden = this.lanes.length - seen;
+    say(this.below, hidden > 0 ? `${plural(hidden, "more row")} below: scroll down` : "");
   }
 
   row(lane, index) {

@@ -56,15 +56,24 @@ def _work(ident: str, run: RunFollower | None, duration: float | None) -> Row:
     """Returns what a run does on the task now, and its time and cost so far."""
     record = run.history.tasks.get(ident) if run else None
     if run is None or record is None:
-        return {"running": False, "step": "", "since": None, "seconds": duration or 0, "cost_usd": None}
+        return {"running": False, "judge": None, "step": "", "since": None, "seconds": duration or 0, "cost_usd": None}
     running = run.live and ident in run.history.running
     return {
         "running": running,
+        "judge": _judge(ident, run) if running else None,
         "step": record.step if running else "",
         "since": record.begun if running else None,
         "seconds": round(record.active, 3),
         "cost_usd": round(record.spend.usd, 6) if record.spend and record.spend.known else None,
     }
+
+
+def _judge(ident: str, run: RunFollower) -> str | None:
+    """Returns the reviewer that reads the task now, with its executor."""
+    for turn in run.history.open_turns:
+        if turn.task == ident and turn.span and turn.span["kind"] == "review":
+            return f"{turn.role} on {turn.shown_executor}"
+    return None
 
 
 class Dependencies:
