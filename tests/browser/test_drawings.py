@@ -56,6 +56,11 @@ MOMENTS = """async ([changes, tasks, moments]) => {
   return moments.map((at) => known.rows(tasks, at).map((row) => [row.status, row.step, row.running]));
 }"""
 
+HISTORY = """async (page) => {
+  const { historyOf } = await import("/assets/task_history.js");
+  return historyOf(page).map((each) => each.text);
+}"""
+
 
 def graph_of(count: int, waves: int, seed: int) -> list[Task]:
     """Returns a plan of so many tasks, most of which depend on earlier waves."""
@@ -162,3 +167,32 @@ def test_the_replay_shows_the_last_change_before_a_moment(page: Page) -> None:
     assert result[1][0] == ["in_progress", "writes", True]
     assert result[2] == [["in_progress", "writes", True], ["paused", "asks", False]]
     assert result[3][0] == ["completed", "", False]
+
+
+def test_events_of_one_second_are_told_in_their_order(page: Page) -> None:
+    """Records have whole seconds; a worker's turn still comes before its check, its review and the next iteration."""
+    at = "2026-01-01T00:00:01Z"
+
+    def turn(kind: str, iteration: int) -> Task:
+        return {"kind": kind, "started_at": at, "ended_at": at, "iteration": iteration, "outcome": "done", "seconds": 0}
+
+    told = page.evaluate(HISTORY, {
+        "sessions": [
+            {"role": "reviewer", "executor": "b", "turns": [turn("review", 1)]},
+            {"role": "worker", "executor": "a", "turns": [turn("spawn", 1), turn("resume", 2)]},
+        ],
+        "evidence": [{"at": at, "kind": "test", "passed": True, "command": "make test", "iteration": 1}],
+        "reviews": [{"at": at, "verdict": "RED", "by": "reviewer", "iteration": 1}],
+        "feedback": [{"at": at, "by": "run", "iteration": "1", "text": "no title"}],
+    })  # fmt: skip
+    assert told == [
+        "worker on a: started, iteration 1",
+        "worker on a: done after 0s",
+        "check passed: make test",
+        "reviewer on b: review, iteration 1",
+        "reviewer on b: done after 0s",
+        "RED by reviewer, iteration 1",
+        "sent back by run: no title",
+        "worker on a: resumed, iteration 2",
+        "worker on a: done after 0s",
+    ]

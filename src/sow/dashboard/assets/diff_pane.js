@@ -92,7 +92,8 @@ export function diffPane(address, commenting = null) {
   /** @param {Row} answer */
   function iterationTabs(answer) {
     const all = answer.iterations ?? [];
-    if (all.length < 2) return null;
+    if (all.length === 1) return h("p", { class: "muted" }, `Iteration ${all[0].iteration}`);
+    if (!all.length) return null;
     const now = iteration || String(answer.iteration ?? all.at(-1).iteration);
     return h(
       "div",

@@ -4,13 +4,13 @@
 import { duration, firstLine } from "./format.js";
 
 /** @typedef {import("./state.js").Row} Row */
-/** @typedef {{at: string, rank: number, text: string}} Happening */
+/** @typedef {{at: string, iteration: number, rank: number, text: string}} Happening */
 
 /** What happens when a turn of a kind begins. @type {Record<string, string>} */
 export const TURNS = { spawn: "started", resume: "resumed", recovery: "resumed after a stop", reminder: "reminded to end its turn" };
 
-/** The order of events within one second: records have no finer times. */
-const RANK = { over: 0, asked: 1, check: 2, review: 3, reviewed: 4, verdict: 5, merge: 6, back: 7, work: 8, end: 9 };
+/** The order of events of one iteration within one second: records have no finer times. */
+const RANK = { work: 0, asked: 1, check: 2, review: 3, verdict: 4, merge: 5, back: 6, end: 7 };
 
 /**
  * @param {Row} page one task's page
@@ -22,10 +22,12 @@ export function historyOf(page) {
     ...(page.evidence ?? []).map(shown),
     ...(page.reviews ?? []).map(judged),
     ...(page.feedback ?? []).map(sentBack),
-    ...(page.questions ?? []).flatMap(asked),
+    ...(page.questions ?? []).flatMap((/** @type {Row} */ question) => asked(question, page)),
     ...ended(page),
   ];
-  return all.filter((each) => each.at).sort((one, other) => one.at.localeCompare(other.at) || one.rank - other.rank);
+  return all
+    .filter((each) => each.at)
+    .sort((one, other) => one.at.localeCompare(other.at) || one.iteration - other.iteration || one.rank - other.rank);
 }
 
 /** @param {Row} session @returns {Happening[]} */
@@ -33,17 +35,12 @@ function turnsOf(session) {
   const who = `${session.role} on ${session.executor}`;
   return session.turns.flatMap((/** @type {Row} */ turn) => {
     const kind = TURNS[turn.kind] ?? turn.kind;
-    const judges = turn.kind === "review";
-    const begun = {
-      at: turn.started_at,
-      rank: judges ? RANK.review : RANK.work,
-      text: `${who}: ${kind}, iteration ${turn.iteration}`,
-    };
-    const within = turn.ended_at === turn.started_at;
+    const { iteration } = turn;
+    const rank = turn.kind === "review" ? RANK.review : RANK.work;
+    const begun = { at: turn.started_at, iteration, rank, text: `${who}: ${kind}, iteration ${iteration}` };
     const reason = turn.reason ? `: ${firstLine(turn.reason)}` : "";
     const text = `${who}: ${turn.outcome} after ${duration(turn.seconds)}${reason}`;
-    const over = { at: turn.ended_at ?? "", rank: judges ? RANK.reviewed : within ? RANK.work : RANK.over, text };
-    return [begun, over];
+    return [begun, { at: turn.ended_at ?? "", iteration, rank, text }];
   });
 }
 
@@ -51,30 +48,36 @@ function turnsOf(session) {
 function shown(piece) {
   const rank = piece.kind === "merge" ? RANK.merge : RANK.check;
   const check = { merge: "check of the merged work", final: "final check" }[piece.kind] ?? "check";
-  return { at: piece.at, rank, text: `${check} ${piece.passed ? "passed" : "failed"}: ${piece.command}` };
+  return { at: piece.at, iteration: piece.iteration, rank, text: `${check} ${piece.passed ? "passed" : "failed"}: ${piece.command}` };
 }
 
 /** @param {Row} review @returns {Happening} */
 function judged(review) {
-  return { at: review.at, rank: RANK.verdict, text: `${review.verdict} by ${review.by}, iteration ${review.iteration}` };
+  const text = `${review.verdict} by ${review.by}, iteration ${review.iteration}`;
+  return { at: review.at, iteration: review.iteration, rank: RANK.verdict, text };
 }
 
 /** @param {Row} feedback @returns {Happening} */
 function sentBack(feedback) {
-  return { at: feedback.at, rank: RANK.back, text: `sent back by ${feedback.by}: ${firstLine(feedback.text)}` };
+  const text = `sent back by ${feedback.by}: ${firstLine(feedback.text)}`;
+  return { at: feedback.at, iteration: Number(feedback.iteration), rank: RANK.back, text };
 }
 
-/** @param {Row} question @returns {Happening[]} */
-function asked(question) {
+/** @param {Row} question @param {Row} page @returns {Happening[]} */
+function asked(question, page) {
+  const turns = (page.sessions ?? []).flatMap((/** @type {Row} */ session) => session.turns);
+  const before = turns.filter((/** @type {Row} */ turn) => turn.started_at <= (question.asked_at ?? ""));
+  const iteration = Math.max(0, ...before.map((/** @type {Row} */ turn) => turn.iteration));
   const answer = `answered by ${question.answered_by}: ${firstLine(question.answer)}`;
   return [
-    { at: question.asked_at ?? "", rank: RANK.asked, text: `asked: ${firstLine(question.text)}` },
-    { at: question.answered_at ?? "", rank: RANK.back, text: answer },
+    { at: question.asked_at ?? "", iteration, rank: RANK.asked, text: `asked: ${firstLine(question.text)}` },
+    { at: question.answered_at ?? "", iteration, rank: RANK.back, text: answer },
   ];
 }
 
 /** @param {Row} page @returns {Happening[]} */
 function ended(page) {
   if (!page.approval) return [];
-  return [{ at: page.approval.at, rank: RANK.end, text: `completed, approved by ${page.approval.by}` }];
+  const text = `completed, approved by ${page.approval.by}`;
+  return [{ at: page.approval.at, iteration: page.approval.iteration ?? Infinity, rank: RANK.end, text }];
 }
