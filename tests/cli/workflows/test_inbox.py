@@ -113,7 +113,7 @@ def test_a_question_is_ranked_with_those_of_tasks(repo: Repo, flow: StoredWorkfl
     assert [item["number"] for item in repo.ok("inbox", "--json").json["items"]] == ["w1", 1]
     shown = repo.ok("status").out
     assert "workflow user_management: pending, 0 of 2 agents verified" in shown
-    assert "question agent database_agent: " in shown
+    assert "question w1 of agent database_agent: " in shown
 
 
 @pytest.mark.parametrize("number", ["w2", "w", "w1x", "1"])
