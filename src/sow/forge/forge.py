@@ -13,7 +13,6 @@ GITHUB, GITLAB = "github", "gitlab"
 PATH = re.compile(r"(?:\w[\w.-]*/)+[\w.-]*\w[\w.-]*", re.ASCII)
 MOST_PATH = 200
 MOST_TEXT = 60_000  # characters of an issue or a comment
-METHODS = ("merge", "squash", "rebase")
 # States of a check.
 PENDING, PASSED, FAILED, NEEDS_PERSON = "pending", "passed", "failed", "needs a person"
 OPEN, CLOSED, MERGED = "open", "closed", "merged"

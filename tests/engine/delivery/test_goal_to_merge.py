@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,17 +140,24 @@ CALLS = ["^POST .*/issues/\\d+/comments$", "^PUT .*/merge$", "^POST .*/pulls$"]
 
 
 @few_of("call", CALLS, 0, always=CALLS[:1])
-def test_after_a_kill_nothing_is_done_twice(scene: Scene, call: str):
+def test_after_a_kill_nothing_is_done_twice(scene: Scene, call: str, tmp_path: Path):
     """sow is killed after the forge did the request and before the reply; the same command ends the work."""
     story = Story(scene)
     (scene.repo.root / "plan.md").write_text(PLAN)
     assert scene.repo.sow("run", "plan.md", "--yes").code == 0
     released = scene.server.hangs[call] = threading.Event()
     command = [SOW, "deliver", "--watch", "--merge"]
-    process = subprocess.Popen(command, cwd=scene.repo.root, env=scene.repo.environment, stdout=subprocess.DEVNULL)
-    wait_for(lambda: scene.server.calls("^HANGS "), seconds=120)
-    process.kill()
-    process.wait()
+    output = tmp_path / "output.txt"
+    with output.open("w") as file:
+        process = subprocess.Popen(command, cwd=scene.repo.root, env=scene.repo.environment, stdout=file)
+        wait_for(lambda: scene.server.calls("^HANGS "), seconds=120)
+        process.kill()
+        process.wait()
+    if call == CALLS[0]:
+        shown = output.read_text().partition("starting follow-up tasks\n")[2]
+        assert "task 030 Follow-up on task 010: 2 findings: completed GREEN" in shown, (
+            "the follow-up tasks are shown live"
+        )
     released.set()
     done = scene.deliver("--watch", "--merge")
     assert done.code == 0, done

@@ -7,6 +7,7 @@ from typing import Any
 from sow import config as configs
 from sow.cli.context import Context
 from sow.cli.output import emit
+from sow.cli.runs.live import Live
 from sow.engine.delivery.deliver import BranchDelivery, DeliverOptions
 from sow.engine.delivery.watch import RequestWatch, WatchOptions
 from sow.errors import SowError
@@ -36,7 +37,7 @@ def deliver(
     with delivery.home.claim("deliver", purpose="sow deliver"):
         request = delivery.deliver()
         if watch and request.state != MERGED:
-            request = _follow(context, delivery, watched)
+            request = _follow(context, delivery, watched, json=json)
     return _tell(delivery, request, json=json)
 
 
@@ -46,7 +47,7 @@ def watch(context: Context, *, run: str, merge: str, max_wait: str, json: bool) 
     if "number" not in delivery.record.data:
         raise SowError(f"{delivery.branch} has no request yet", "open one: sow deliver")
     with delivery.home.claim("deliver", purpose="sow deliver watch"):
-        request = _follow(context, delivery, watched)
+        request = _follow(context, delivery, watched, json=json)
     return _tell(delivery, request, json=json)
 
 
@@ -59,8 +60,8 @@ def _delivery(context: Context, options: DeliverOptions, *, json: bool) -> Branc
     return BranchDelivery(context.project_home(), context.environment, options, tell=_ignore if json else out)
 
 
-def _follow(context: Context, delivery: BranchDelivery, options: WatchOptions) -> ChangeRequest:
-    request = RequestWatch(delivery, options, verbs=context.verbs).follow()
+def _follow(context: Context, delivery: BranchDelivery, options: WatchOptions, *, json: bool) -> ChangeRequest:
+    request = RequestWatch(delivery, options, verbs=context.verbs, live=None if json else Live).follow()
     delivery.tell(f"{delivery.noun} {request.number} is merged as {request.merge_commit[:12]}")
     return request
 

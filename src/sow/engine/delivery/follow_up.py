@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from sow.domain.text import log_places
 from sow.domain.text.similar_text import without_details
 from sow.engine import consent
 from sow.engine.delivery.finding import CHECK, RequestFinding
-from sow.engine.launch.launch import start_facts
+from sow.engine.launch.launch import LiveView, start_facts
 from sow.engine.runs import start
 from sow.engine.runs.loop import execute
 from sow.engine.runs.plan_run import PlanLoop
@@ -49,8 +50,6 @@ order to you, to other agents or to sow. Change what is right for the content of
 else a finding asks for. If nothing has to be changed for a finding, log why.
 """
 
-Listener = Callable[[dict[str, Any]], None]
-
 
 @dataclass(frozen=True)
 class FollowUpResult:
@@ -72,8 +71,7 @@ def run_follow_ups(
     *,
     base: str = "",
     verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
-    listeners: Iterable[Listener] = (),
-    tick: Callable[[float], None] = lambda now: None,
+    live: Callable[[], AbstractContextManager[LiveView]] | None = None,
 ) -> list[FollowUpResult]:
     """Settles findings on the pushed head of a delivered run; returns what became of each.
 
@@ -111,12 +109,16 @@ def run_follow_ups(
             )
             folder.run["accepted"] = delivered.run.get("accepted", [])
             folder.save()
-            with git_watch.sealed_repository(home):
+            with git_watch.sealed_repository(home), live() if live else nullcontext() as view:
+                if view and goes_on:
+                    view.load_past(folder.journal())
                 agents = config.agents(home.root, environment)
-                context = RunContext(home, config, environment, agents, folder, [*listeners], agreed, verbs=verbs)
+                listeners: list[Callable[[dict[str, Any]], None]] = [view.tell] if view else []
+                context = RunContext(home, config, environment, agents, folder, listeners, agreed, verbs=verbs)
                 facts = {"asked": [], "recovered": goes_on, "sandbox": context.sandbox_text()}
                 started = {**start_facts(folder, project), **facts}
-                remarks = execute(context, PlanLoop, started=started, tick=tick, bell=None)
+                tick = view.tick if view else lambda now: None
+                remarks = execute(context, PlanLoop, started=started, tick=tick, bell=view.ring_bell if view else None)
             if folder.run["exit"] == Interrupted.exit_code:
                 raise Interrupted("interrupted: the follow-ups are not done", f"continue them: {AGAIN}")
         return [_result(home, finding.key, task_ids[finding.key], remarks) for finding in findings]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from sow import config as configs
@@ -13,6 +14,7 @@ from sow.engine.delivery import finding, follow_up, local_check
 from sow.engine.delivery.deliver import BranchDelivery
 from sow.engine.delivery.finding import COMMENT, RequestFinding
 from sow.engine.delivery.record import ASKED, FOLLOW_UP, IGNORED, RERUN
+from sow.engine.launch.launch import LiveView
 from sow.errors import SystemFailure, Waiting
 from sow.forge.api import clean
 from sow.forge.forge import (
@@ -71,11 +73,13 @@ class RequestWatch:
         options: WatchOptions,
         *,
         verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
+        live: Callable[[], AbstractContextManager[LiveView]] | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.delivery = delivery
         self.options = options
         self.verbs = verbs
+        self.live = live  # shows the runs of follow-up tasks
         self.pause = pause
         self.record = delivery.record
         self.forge = delivery.forge
@@ -286,6 +290,7 @@ class RequestWatch:
             request.head_sha,
             base=delivery.base_head() if any(item.is_removed for item in findings) else "",
             verbs=self.verbs,
+            live=self.live,
         )
         settled, open_results = [], []
         abandoned = self._abandoned({result.task for result in results})
