@@ -36,12 +36,6 @@ def local_twin(hosts: Hosts, folder: Path) -> PlanRepo:
     return twin
 
 
-def files(repo: Repo) -> list[str]:
-    """The files of the user's branch, without the state."""
-    listed = repo.git("ls-tree", "-r", "HEAD").splitlines()
-    return [line for line in listed if not line.partition("\t")[2].startswith((".sow/", "orchestration/"))]
-
-
 def test_a_run_on_two_hosts(hosts: Hosts, tmp_path: Path) -> None:
     """The branch has the files of a run at home; log, notes, outputs, transcripts and a question come home.
 
@@ -81,7 +75,7 @@ def test_a_run_on_two_hosts(hosts: Hosts, tmp_path: Path) -> None:
     assert twin.run("--review", "off").code == 4
     twin.repo.ok("answer", "1", "Port 80")
     assert twin.run("--review", "off").code == 0
-    assert files(hosts.crew.repo) == files(twin.repo)
+    assert hosts.crew.tree() == twin.tree()
     assert (hosts.hosts_of("010"), hosts.hosts_of("020")) == (["box-a"], ["box-b"])
     assert hosts.outcomes("010") == ["done", "done"]
 
@@ -259,7 +253,7 @@ def test_the_sandbox_of_the_host(hosts: Hosts) -> None:
     hosts.crew.plan("One")
     result = hosts.run(on="box-a")
     assert result.code == 0, result
-    assert [line.partition("\t")[2] for line in files(hosts.crew.repo)] == ["one.txt", "plan.yaml"]
+    assert [line.partition("\t")[2] for line in hosts.crew.tree()] == ["one.txt", "plan.yaml"]
     assert "from the sandbox" in (hosts.crew.repo.task_folder("010") / "log.md").read_text()
     assert hosts["box-a"].alive() == []
 

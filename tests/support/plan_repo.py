@@ -40,6 +40,7 @@ class PlanRepo:
         self.folder = folder / "crew"
         self.folder.mkdir()
         self.started: list[subprocess.Popen[bytes]] = []
+        self.file = "plan.yaml"
         player = self.folder / "player"
         player.write_text(PLAYER.format(folder=self.folder))
         player.chmod(0o755)
@@ -103,13 +104,13 @@ class PlanRepo:
             self.repo.git("add", "plan.yaml")
             self.repo.git("commit", "-q", "-m", "The plan")
 
-    def run(self, *arguments: str, plan: str = "plan.yaml", **options: Any) -> Result:
-        return self.repo.sow("run", plan, *arguments, **options)
+    def run(self, *arguments: str, plan: str = "", **options: Any) -> Result:
+        return self.repo.sow("run", plan or self.file, *arguments, **options)
 
     def start(self, *arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         """Starts the same in the background; it ends with the test at the latest."""
         run = subprocess.Popen(
-            [SOW, "run", "plan.yaml", *arguments],
+            [SOW, "run", self.file, *arguments],
             cwd=self.repo.root,
             env=self.repo.environment,
             stdout=stdout,
@@ -125,6 +126,11 @@ class PlanRepo:
             if run.poll() is None:
                 run.send_signal(signal.SIGTERM)
             run.communicate(timeout=300)
+
+    def tree(self) -> list[str]:
+        """Returns mode, content and name of each file of the user's branch, without the state of sow."""
+        listed = self.repo.git("ls-tree", "-r", "HEAD").splitlines()
+        return [line for line in listed if not line.partition("\t")[2].startswith((".sow/", "orchestration/"))]
 
     def prompt(self, task: str, turn: int = 1, role: str = "implementer") -> str:
         return (self.folder / f"{role}-{task}-{turn}.prompt").read_text()

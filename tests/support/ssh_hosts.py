@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ class Host:
 class Hosts:
     """The machines of one test, and a repository at home in which plans are run on them."""
 
-    def __init__(self, crew: PlanRepo, folder: Path) -> None:
+    def __init__(self, crew: PlanRepo, folder: Path, names: Sequence[str] = ("box-a", "box-b")) -> None:
         self.crew = crew
         self.folder = folder / "hosts"
         self.folder.mkdir()
@@ -131,7 +132,7 @@ class Hosts:
         ssh.write_text(SSH.format(folder=self.folder))
         ssh.chmod(0o755)
         crew.repo.environment["GIT_SSH_COMMAND"] = f"{ssh} -o BatchMode=yes"
-        self.all = {name: Host(self, name) for name in ("box-a", "box-b")}
+        self.all = {name: Host(self, name) for name in names}
         self.settings: dict[str, dict[str, Any]] = {}
         crew.settings["cluster"] = {"lost_after": "60s"}
         self.configure()

@@ -131,6 +131,11 @@ class Host:
         self.process: subprocess.Popen[bytes] | None = None
         self.configure(settings)
 
+    def change(self, **sections: dict[str, Any]) -> None:
+        """Change sections of the settings of this machine's user."""
+        path = self.folder / ".config" / "sow" / "config.yaml"
+        self.configure({**yaml.safe_load(path.read_text()), **sections})
+
     def configure(self, settings: dict[str, Any]) -> None:
         path = self.folder / ".config" / "sow" / "config.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
