@@ -42,6 +42,8 @@ LONGEST_TURN = timedelta(days=7)  # the limits of the run end a turn before
 CLOSE_SECONDS, SETTLE_SECONDS = 2.0, 0.05
 LOOK_SECONDS, LOOK_FOR_HOSTS_SECONDS = 1.0, 10.0
 BUSY_SECONDS = 0.5
+SHORT_SILENCE = 3.0  # of the server, about which nothing is said
+SERVER_AWAY = "the Temporal server cannot be reached"
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 MOST_HOSTS = 3  # on which a turn is tried if its hosts fail
 
@@ -199,6 +201,7 @@ class SentTurn:
     host: str = ""
     text: str = ""
     is_stopped: bool = False
+    last_contact: float = field(default_factory=time.monotonic)  # with the server
     handles: list[ActivityHandle[Any]] = field(default_factory=list)
 
 
@@ -209,6 +212,7 @@ class TemporalCarrier:
         self.settings = settings
         self.environment = remote_git.sealed_environment()
         self.hosts: list[ClusterHost] = []
+        self.given_up: set[asyncio.Task[None]] = set()
 
     def connect(self, root: str) -> None:
         """Connects to the server, asks the hosts what they offer, and tries the transfer repository."""
@@ -334,7 +338,7 @@ class TemporalCarrier:
                     await self._cancel(sent)
                 answer = await self._answer(order, sent)
             except RPCError as error:
-                return {"kind": "lost", "reason": f"the Temporal server cannot be reached: {error.message}"}
+                answer = {"kind": "lost", "reason": f"{SERVER_AWAY}: {error.message}"}
             number += 1
             if answer["kind"] == "busy":
                 await asyncio.sleep(BUSY_SECONDS)
@@ -345,6 +349,8 @@ class TemporalCarrier:
                     return answer
                 sent.text, queue = f"{answer.get('host')} failed: {answer.get('reason')}", settings.queue_of_host(other)
             else:
+                if answer["kind"] == "lost":
+                    self._give_up(sent)
                 return answer
         return answer if answer["kind"] != "busy" else {"kind": "interrupted"}
 
@@ -376,29 +382,40 @@ class TemporalCarrier:
             except RPCError as error:
                 if time.monotonic() + pause > give_up or not _is_passing(error):
                     raise
-                sent.text = "the Temporal server cannot be reached, trying again"
+                sent.text = f"{SERVER_AWAY}, trying again"
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _answer(self, order: TurnOrder, sent: SentTurn) -> Mapping[str, Any]:
         """Waits for the end of an activity; a server that is away is waited for as long as for a host."""
+        sent.last_contact = time.monotonic()
         watch = asyncio.create_task(self._watch(order, sent))
-        last_contact, pause = time.monotonic(), FIRST_PAUSE
+        end = asyncio.create_task(self._end(sent))
         try:
-            while True:
-                try:
-                    value = await sent.handles[-1].result()
-                    return value if isinstance(value, dict) and "kind" in value else {"kind": "lost"}
-                except ActivityFailureError as error:
-                    return self._failure(error.cause, sent)
-                except RPCError as error:
-                    if not _is_passing(error) or time.monotonic() > last_contact + self.settings.lost_after:
-                        raise
-                    sent.text = "the Temporal server cannot be reached, trying again"
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+            while not end.done():
+                silence = time.monotonic() - sent.last_contact
+                if silence > self.settings.lost_after:
+                    return {"kind": "lost", "reason": SERVER_AWAY}
+                if silence > SHORT_SILENCE:
+                    sent.text = f"{SERVER_AWAY}, trying again"
+                await asyncio.wait([end], timeout=LOOK_SECONDS)
+            return end.result()
         finally:
             watch.cancel()
+            end.cancel()
+
+    async def _end(self, sent: SentTurn) -> Mapping[str, Any]:
+        """Returns what an activity returned, or what its failure means; a broken connection is tried again."""
+        while True:
+            try:
+                value = await sent.handles[-1].result()
+                return value if isinstance(value, dict) and "kind" in value else {"kind": "lost"}
+            except ActivityFailureError as error:
+                return self._failure(error.cause, sent)
+            except RPCError as error:
+                if not _is_passing(error):
+                    raise
+            await asyncio.sleep(FIRST_PAUSE)
 
     def _failure(self, cause: BaseException | None, sent: SentTurn) -> Mapping[str, Any]:
         """Returns what the failure of an activity means."""
@@ -418,6 +435,7 @@ class TemporalCarrier:
             await asyncio.sleep(LOOK_SECONDS if sent.host else LOOK_SECONDS / 5)
             with suppress(RPCError):
                 state = await sent.handles[-1].describe(include_heartbeat_details=True)
+                sent.last_contact = time.monotonic()
                 beats = await state.heartbeat_details()
                 if beats and isinstance(beats[0], dict):
                     sent.host, sent.text = str(beats[0].get("host", "")), str(beats[0].get("text", ""))
@@ -442,6 +460,12 @@ class TemporalCarrier:
                 (host.name for host in hosts if order.executor in host.executors and host.name not in tried), ""
             )
         return ""
+
+    def _give_up(self, sent: SentTurn) -> None:
+        """Stops a turn that counts as lost as soon as its server can be reached, since others will do the task."""
+        task = asyncio.create_task(self._cancel(sent))
+        self.given_up.add(task)
+        task.add_done_callback(self.given_up.discard)
 
     async def _cancel(self, sent: SentTurn) -> None:
         """Asks for the end of a turn until the server has heard it."""
