@@ -225,7 +225,7 @@ class TemporalCluster:
             "agents": {"executors": dict(self.plans.settings["agents"]["executors"])},
             "limits": {"stop_grace": "1s"},
             "checks": {"allow": ["*"]},
-            "cluster": {key: self.settings[key] for key in ("address", "name", "transfer")},
+            "cluster": {key: value for key, value in self.settings.items() if key not in ("sign", "lost_after")},
             "host": {"name": name, "capacity": {"hand": most}, "signers": str(self.signers), **host},
         }
         settings["host"] = {key: value for key, value in settings["host"].items() if value}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import re
 import threading
 import time
 from collections.abc import Coroutine, Mapping
@@ -82,11 +83,8 @@ async def connect(settings: ClusterSettings) -> Client:
             "check cluster.namespace and the certificates",
         ) from None
     except (RuntimeError, TimeoutError) as error:
-        reason = str(error).strip().rpartition("\n")[2][:200] or "no answer"
-        raise Waiting(
-            f"the Temporal server at {settings.address} cannot be reached: {reason}",
-            "start one with 'sow cluster dev', or check cluster.address",
-        ) from None
+        reason, hint = _connection_problem(settings, str(error))
+        raise Waiting(f"the Temporal server at {settings.address} cannot be reached: {reason}", hint) from None
     version = tuple(int(part) for part in info.server_version.split(".")[:2] if part.isdigit())
     if version < OLDEST_SERVER:
         raise Waiting(
@@ -94,6 +92,25 @@ async def connect(settings: ClusterSettings) -> Client:
             "sow needs 1.31 or newer",
         )
     return client
+
+
+def _connection_problem(settings: ClusterSettings, text: str) -> tuple[str, str]:
+    """Returns the reason and the next step for an error of the library, which names only the cause in its own code."""
+    if any(word in text for word in ("PrivateKeyParse", "KeyMismatch", "NoCertificatesPresented")):
+        return "cluster.tls_cert and cluster.tls_key are no certificate with its key", "check both files"
+    if "InvalidCertificate" in text:
+        return "its certificate is not from the authority of cluster.tls_ca", "check cluster.tls_ca"
+    if "InvalidContentType" in text:
+        return "it does not speak TLS", "check cluster.address, or remove cluster.tls_ca, tls_cert and tls_key"
+    if "error after connection" in text:
+        unknown = "check cluster.tls_cert: the server may not know its authority"
+        missing = "if the server wants a certificate, set cluster.tls_cert and cluster.tls_key"
+        plain = "if the server speaks TLS, set cluster.tls_ca"
+        hint = unknown if settings.tls_cert else missing if settings.tls_ca else plain
+        return "it ended the connection", hint
+    causes = re.findall(r'message: "([^"]+)"', text)
+    reason = causes[-1] if causes else text.strip().rpartition("\n")[2] or "no answer"
+    return reason[:200], "start one with 'sow cluster dev', or check cluster.address"
 
 
 def _tls(settings: ClusterSettings) -> TLSConfig | bool:
