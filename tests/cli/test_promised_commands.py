@@ -185,7 +185,7 @@ def test_gap_numbering(created: Repo):
     typed(created, 'sow task create --name "Change timeout"')
     typed(created, 'sow task abandon 010 --reason "a race, not a timeout"')
     out = typed(created, 'sow task create --name "Investigate race condition" --after 010')
-    assert out.startswith("task 011 ")
+    assert out.startswith("created task 011 ")
     listed = {task["id"]: task["status"] for task in created.ok("task", "list", "--json").json["tasks"]}
     assert listed == {"010": "abandoned", "011": "pending", "020": "pending"}
 

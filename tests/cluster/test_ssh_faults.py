@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.plan_repo import WORK
+from support.plan_repo import GREEN, WORK
 from support.simulated_workers import wait_for
 from support.ssh_hosts import Host, Hosts
 
@@ -296,6 +296,23 @@ def test_a_turn_whose_host_is_not_named_any_more(hosts: Hosts) -> None:
     result = hosts.run(on="box-b:1")
     assert result.code == 0, result
     assert (hosts.hosts_of(), hosts.outcomes()[1:]) == (["box-a", "box-b"], ["done"])
+    gate.touch()
+
+
+def test_a_review_on_a_host_that_is_continued_without_hosts(hosts: Hosts) -> None:
+    """A killed run leaves no packet of its review behind: the next call asks a reviewer at home."""
+    gate = hosts.folder / "gate-review"
+    hosts.crew.act("quality-control-010-1", f"touch {gate}.reached\nuntil test -e {gate}; do sleep 0.05; done\n{GREEN}")
+    hosts.crew.plan("One")
+    run = hosts.crew.start("--on", "box-a:1")
+    hosts.reached(gate)
+    run.kill()
+    run.communicate()
+    assert hosts.crew.repo.git("for-each-ref", "refs/sow/turns")
+    result = hosts.crew.run()
+    assert (result.code, hosts.merges()) == (0, ["010/1"]), result
+    assert hosts.crew.turns("010", "quality-control") == 2
+    assert hosts.crew.repo.git("for-each-ref", "refs/sow/turns") == ""
     gate.touch()
 
 

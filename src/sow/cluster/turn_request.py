@@ -11,7 +11,7 @@ from sow.agents.agent import Agent
 from sow.cluster.packet import BadPacket, Packet, files_below, pack, within_limits
 from sow.domain.documents.state import ProjectState
 from sow.domain.ids import is_task_id
-from sow.gitwork.repository import Repository
+from sow.gitwork.repository import TURN_REFS, Repository
 from sow.store.files.disk import list_folder
 from sow.store.formats import VERSION
 from sow.store.formats.validation import is_uuid4
@@ -21,7 +21,7 @@ from sow.system import random_ids
 
 PROTOCOL = f"{VERSION}-1"  # machines with another one do not understand each other's packets
 STATE, ROLE = "state", "role"  # folders of the packet: what is below .sow/, and the file of the role
-REFS = "refs/sow/turns"  # below it: one folder per token, with the request and the result
+REFS = TURN_REFS
 PROJECT_FILES = ("state.yaml", "context/memories.md", "log.md", ".gitattributes")
 OTHER_TASK = ("state.yaml", "description.md")  # what a worker sees of the tasks on which it does not work
 TOKEN_LETTERS = frozenset("0123456789abcdef")

@@ -17,6 +17,7 @@ from sow.system.git import GitResult
 # Parallel `git worktree` calls sometimes fail, and a checkout may take minutes. Other processes wait this long.
 PATIENCE = 1800.0
 OWN_REF_PREFIXES = ("refs/sow/", "refs/heads/sow/")
+TURN_REFS = "refs/sow/turns"  # below it: one folder per token of a turn on another host, with its request and result
 NO_REPOSITORY = "not a git repository"
 DEFAULT_IDENTITY = {"NAME": "sow", "EMAIL": "sow@localhost"}
 # State exists once, in the home, and is never part of a task's work.
@@ -182,6 +183,12 @@ class Repository:
         if not name.startswith(OWN_REF_PREFIXES):
             raise AssertionError(f"{name} is not ours")
         self.git("update-ref", "-d", name, old)
+
+    def drop_turn(self, token: str) -> None:
+        """Removes the request and the result of a turn on another host."""
+        with self.locked():
+            for name, commit in self.refs(f"{TURN_REFS}/{token}/").items():
+                self.drop_ref(name, commit)
 
     def _remove_stale_lock(self, name: str) -> bool:
         """Removes the lock file of one of sow's refs. Only holders of our lock move it, so its git was killed."""

@@ -127,6 +127,10 @@ def _end(record: SessionRecord, turn: SessionTurn) -> None:
         session_id = _summary_of(record, turn).session
         if session_id:
             record.session["session_id"] = session_id
+    if "remote" in turn:
+        from sow.gitwork.repository import Repository  # here, because it loads git
+
+        Repository(record.owner_folder.home).drop_turn(turn["remote"]["token"])
     turn.update({"ended_at": clock.now(), "outcome": "lost", "reason": "sow ended before the turn did"})
 
 
