@@ -61,14 +61,19 @@ class DetachedTurn:
             self._pass_lines(tell)
         return True
 
-    def stop(self) -> bool:
-        """Interrupts the process of the turn, also one that has not begun yet; returns whether there is one."""
+    def stop(self, patience: float = 0.0) -> str:
+        """Interrupts the process of the turn, also one that has not begun yet; returns an event that says how it is."""
         plain_file.write(f"{self.folder}/{STOP}", "")
         if not self.is_alive():
-            return False
+            return "not_running"
         with suppress(OSError, ValueError):  # it looks for the file before it begins
             process_tree.signal_one(int(plain_file.read_text(f"{self.folder}/{PID}", 20)), signal.SIGINT)
-        return True
+        give_up = time.monotonic() + patience
+        while self.is_alive():
+            if time.monotonic() >= give_up:
+                return "stopping"
+            time.sleep(LONGEST_PAUSE)
+        return "stopped"
 
     def errors(self) -> str:
         """Returns the last line of the errors of the turn's process."""

@@ -282,6 +282,15 @@ class SshCarrier:
             for steps in filter(None, (stop, fetch)):
                 steps.close()
 
+    def stop(self, host: SshHost, token: str, patience: float) -> Steps[bool]:
+        """Stops a turn that no run follows; returns whether it has ended. Raises if its host cannot be reached."""
+        command = self._command(host, "stop", token, f"--wait={patience:g}s")
+        code, output, errors = yield from run_program(command, self.environment)
+        if code:
+            reason = errors.strip().rpartition("\n")[2] or f"exit code {code}"
+            raise SowError(reason[:300], f"stop it there: ssh {host.name} sow turn stop {token}")
+        return not any(_event(line).get("event") == "stopping" for line in output.splitlines())
+
     def _stop(self, host: SshHost, token: str) -> Steps[Any]:
         return run_program(self._command(host, "stop", token), self.environment)
 

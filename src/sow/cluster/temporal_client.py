@@ -7,7 +7,7 @@ import atexit
 import re
 import threading
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest, ListWorkersRequest
-from temporalio.client import ActivityFailureError, ActivityHandle, Client
+from temporalio.client import ActivityExecutionStatus, ActivityFailureError, ActivityHandle, Client
 from temporalio.common import ActivityIDReusePolicy, RetryPolicy
 from temporalio.exceptions import ActivityAlreadyStartedError, CancelledError, TimeoutType
 from temporalio.exceptions import TimeoutError as ActivityTimeout
@@ -45,6 +45,7 @@ LOOK_SECONDS, LOOK_FOR_HOSTS_SECONDS = 1.0, 10.0
 BUSY_SECONDS = 0.5
 SHORT_SILENCE = 3.0  # of the server, about which nothing is said
 SERVER_AWAY = "the Temporal server cannot be reached"
+STOP_SECONDS = 0.2  # until it is looked whether a turn that is stopped has ended
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 MOST_HOSTS = 3  # on which a turn is tried if its hosts fail
 
@@ -219,6 +220,7 @@ class SentTurn:
     text: str = ""
     is_stopped: bool = False
     last_contact: float = field(default_factory=time.monotonic)  # with the server
+    is_given_up: bool = False  # because no host offers its executor
     handles: list[ActivityHandle[Any]] = field(default_factory=list)
 
 
@@ -234,8 +236,7 @@ class TemporalCarrier:
     def connect(self, root: str) -> None:
         """Connects to the server, asks the hosts what they offer, and tries the transfer repository."""
         self.settings.require_transfer()
-        self.thread = ClientThread()
-        self.client = self.thread.call(connect(self.settings))
+        self._connect()
         self._look_for_hosts(self.thread.call(find_hosts(self.client, self.settings)))
         if not self.hosts:
             raise Waiting(
@@ -243,6 +244,45 @@ class TemporalCarrier:
                 f"start one: sow host serve --address {self.settings.address}",
             )
         run_to_end(self._try_transfer(root))
+
+    def _connect(self) -> None:
+        self.thread = ClientThread()
+        self.client = self.thread.call(connect(self.settings))
+
+    def stop(self, tokens: Sequence[str], patience: float) -> list[bool]:
+        """Stops turns that no run follows; returns for each whether it has ended."""
+        self._connect()
+
+        async def stop_all() -> list[bool]:
+            return await asyncio.gather(*(self._stop(token, patience) for token in tokens))
+
+        return self.thread.call(stop_all())
+
+    async def _stop(self, token: str, patience: float) -> bool:
+        """Cancels the activities of a turn, which was sent again whenever a host was busy, and waits for their ends."""
+        give_up = time.monotonic() + patience
+        number, is_asked = 0, False
+        while True:
+            handle = self.client.get_activity_handle(self._activity(token, number))
+            try:
+                is_over = (await handle.describe()).status != ActivityExecutionStatus.RUNNING
+                if not (is_over or is_asked):
+                    await handle.cancel()
+                    is_asked = True
+            except RPCError as error:
+                if error.status == RPCStatusCode.NOT_FOUND:
+                    return True
+                reason = f"the Temporal server at {self.settings.address} does not answer: {error.message[:200]}"
+                raise Waiting(reason, "try again: sow runs stop") from None
+            if is_over:
+                number, is_asked = number + 1, False
+            elif time.monotonic() > give_up:
+                return False
+            else:
+                await asyncio.sleep(STOP_SECONDS)
+
+    def _activity(self, token: str, number: int) -> str:
+        return f"sow/{self.settings.name}/{token}/{number}"
 
     def _look_for_hosts(self, hosts: list[ClusterHost]) -> None:
         self.hosts = [host for host in hosts if host.executors]
@@ -348,9 +388,7 @@ class TemporalCarrier:
         answer: Mapping[str, Any] = {"kind": "interrupted"}
         while not sent.is_stopped:
             try:
-                sent.handles.append(
-                    await self._start(order, sent, f"sow/{settings.name}/{order.token}/{number}", queue)
-                )
+                sent.handles.append(await self._start(order, sent, self._activity(order.token, number), queue))
                 if sent.is_stopped:  # meanwhile
                     await self._cancel(sent)
                 answer = await self._answer(order, sent)
@@ -438,7 +476,7 @@ class TemporalCarrier:
         """Returns what the failure of an activity means."""
         if isinstance(cause, CancelledError):
             missing = "no host offers the executor any more"
-            return {"kind": "interrupted"} if sent.is_stopped else {"kind": "refused", "reason": missing}
+            return {"kind": "refused", "reason": missing} if sent.is_given_up else {"kind": "interrupted"}
         if isinstance(cause, ActivityTimeout) and cause.type == TimeoutType.SCHEDULE_TO_START:
             return {"kind": "no_host", "reason": "its host did not take the turn in time"}
         if isinstance(cause, ActivityTimeout):
@@ -465,6 +503,7 @@ class TemporalCarrier:
                 if any(order.executor in host.executors for host in hosts):
                     last_offer, sent.text = now, f"waits for a free host that offers {order.executor}"
                 elif now > last_offer + order.wait_for_host:
+                    sent.is_given_up = True
                     await sent.handles[-1].cancel()
                 else:
                     sent.text = f"no host offers {order.executor} now; start one: sow host serve"

@@ -50,7 +50,13 @@ COMMANDS = (
         TOKEN,
         details="The turn runs on if the connection breaks: the same command attaches to it.",
     ),
-    Command("turn stop", "cluster.turn:stop", "Interrupt a turn; what it did is still packed", TOKEN),
+    Command(
+        "turn stop",
+        "cluster.turn:stop",
+        "Interrupt a turn; what it did is still packed",
+        TOKEN,
+        Option("--wait", "TIME", "How long to wait for its end", default="0s"),
+    ),
     Command(
         "turn run",
         "cluster.turn:run",

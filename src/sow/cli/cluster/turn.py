@@ -12,6 +12,7 @@ from sow.cluster.detached_turn import DetachedTurn
 from sow.cluster.host_folder import HostFolder, describe
 from sow.cluster.hosted_turn import HostedTurn
 from sow.cluster.shared_turn import SharedTurn
+from sow.config import seconds
 from sow.errors import SowError
 from sow.system.process.generator_steps import run_to_end
 
@@ -39,9 +40,9 @@ def start(context: Context, *, token: str) -> int:
     return FAILED
 
 
-def stop(context: Context, *, token: str) -> int:
+def stop(context: Context, *, token: str, wait: str) -> int:
     context.require_person("stop turns of other hosts")
-    _tell({"event": "stopped" if DetachedTurn(HostFolder(context.environment), token).stop() else "not_running"})
+    _tell({"event": DetachedTurn(HostFolder(context.environment), token).stop(seconds(wait))})
     return 0
 
 

@@ -104,8 +104,8 @@ COMMANDS = (
         "Stop the active run, as Ctrl-C in its terminal does",
         RUN,
         Option("--wait", "TIME", "How long to wait for its end, such as 90s", default="30s"),
-        details="The next 'sow run' continues from there. Without an active run, leftover agents are stopped.\n"
-        "Exit codes: 0 it has stopped, 4 it is still stopping.",
+        details="The next 'sow run' continues from there. Without an active run, leftover agents are stopped,\n"
+        "also on other hosts. Exit codes: 0 it has stopped, 4 it is still stopping, or a host cannot be reached.",
     ),
     Command(
         "watch",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from sow.domain.ids import is_member, is_task_id
 from sow.engine.turns.recovery import end_left_turns
@@ -13,6 +15,7 @@ from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
 from sow.store.files.locks import Holder
 from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs import run_folder, sessions
 from sow.store.workflows.folder import AgentFolder
 from sow.system.process.other_process import OtherProcess
 
@@ -50,6 +53,40 @@ def end_left_processes(home: Home, environment: Mapping[str, str]) -> list[str]:
     with home.claim("run", purpose="sow runs stop"):
         remarks = remarks_on_left_checks(folder)
         return remarks + [remark for folder in folders for remark in end_left_turns(folder, environment)]
+
+
+@dataclass(frozen=True, eq=False)
+class TurnElsewhere:
+    """A turn on another host that a dead run left."""
+
+    task: str
+    host: str  # "" if none was chosen yet
+    token: str
+    settings: Mapping[str, Any]  # of the run
+
+    @property
+    def label(self) -> str:
+        return f"the turn on task {self.task} on {self.host or 'a host of the cluster'}"
+
+
+def turns_elsewhere(home: Home) -> list[TurnElsewhere]:
+    """Returns the turns on other hosts that nobody follows; none while a run is active."""
+    if home.claim_holder("run") is not None:
+        return []
+    turns = []
+    for folder in _folders(home):
+        for record in sessions.records(folder):
+            turn = record.session["turns"][-1] if record.has_open_turn else None
+            if turn is not None and "remote" in turn:
+                host, token = record.session.get("host", ""), turn["remote"]["token"]
+                turns.append(TurnElsewhere(folder.id, host, token, _settings_of_run(home, folder.id)))
+    return turns
+
+
+def _settings_of_run(home: Home, task: str) -> Mapping[str, Any]:
+    """Returns the settings of the last run with a task."""
+    runs = reversed(run_folder.all_folders(home))
+    return next((folder.run["settings"] for folder in runs if task in folder.run["tasks"]), {})
 
 
 def _folders(home: Home) -> list[TaskFolder | AgentFolder]:

@@ -109,7 +109,9 @@ def _attach(job: TaskJob, task: Task, record: SessionRecord, executor: ExecutorC
         )
     role, kind = _role(job, task, record), session["turns"][-1]["kind"]
     turn = job.context.turns.attach(job, role, executor, record)
-    return (yield from _run_turn(job, task, turn, role.name, executor, kind))
+    end = yield from _run_turn(job, task, turn, role.name, executor, kind)
+    was_stopped_before = not (record.is_out or job.context.stopping)
+    return None if end is not None and end.status == "stopped" and was_stopped_before else end
 
 
 def _executors(job: TaskJob, role: str) -> list[ExecutorConfig]:
