@@ -67,6 +67,29 @@ def test_a_failure_has_gits_reason(bare_repo: Repo) -> None:
     assert git.GitResult(code=-9, out="", err="").message == "ended by SIGKILL (killed)"
 
 
+def test_one_git_answers_many_questions(bare_repo: Repo) -> None:
+    """Names are looked up as they are now; what does not exist has no id, and a git that was killed has no answer."""
+    root = str(bare_repo.root)
+    reader = git.ObjectReader(root)
+    try:
+        assert reader.find("later^{commit}") == reader.find("no such name") == reader.find("a\nb") == ("", "")
+        tree = git.run(["mktree"], cwd=root).strip()
+        commit = git.run(["commit-tree", tree, "-m", "first"], cwd=root).strip()
+        git.run(["update-ref", "refs/heads/later", commit], cwd=root)
+        assert reader.find("later^{commit}") == (commit, "commit")
+        assert reader.find("later^{tree}") == (tree, "tree")
+        assert reader.content(commit).endswith(b"first\n")
+        with pytest.raises(SystemFailure, match="the object none cannot be read"):
+            reader.content("none")
+        reader._process.kill()
+        reader._process.wait()
+        assert reader.find("HEAD") is None
+        with pytest.raises(SystemFailure, match=r"cat-file ended too early|cannot be read"):
+            reader.content(commit)
+    finally:
+        reader.close()
+
+
 def test_a_missing_folder(bare_repo: Repo, tmp_path: Path) -> None:
     """A missing folder is an error that names it, and is not taken for a missing git."""
     with pytest.raises(SystemFailure, match=r"nowhere is gone"):

@@ -16,6 +16,7 @@ MOST_FILES = 10_000
 MOST_BYTES = 64 << 20  # of all files of a packet
 MOST_FACTS = 4 << 20  # of the JSON document in it
 FACTS = "packet.json"
+PARENT = "parent "  # the beginning of such a line of a commit
 PLAIN = ("100644", "100755")
 
 
@@ -89,9 +90,15 @@ class Packet:
     def __init__(self, root: str, commit: str) -> None:
         self.root = root
         self.commit = commit
+        self.size_of_facts = 0
         self.blobs = self._list()
-        self.facts = self._facts()
-        self.parents = git.run(["rev-list", "--no-walk", "--parents", commit], cwd=root).split()[1:]
+        reader = git.ObjectReader(root)
+        try:
+            self.facts = self._facts(reader)
+            head = reader.content(commit).partition(b"\n\n")[0].decode("utf-8", "replace")
+        finally:
+            reader.close()
+        self.parents = [line.removeprefix(PARENT) for line in head.splitlines() if line.startswith(PARENT)]
 
     def _list(self) -> dict[str, str]:
         """Returns the blob of each file. Raises BadPacket for links, submodules, and too many or too large files."""
@@ -109,16 +116,16 @@ class Packet:
                 raise BadPacket(f"it has a file outside of its folders: {name[:200]}", "")
             size += int(length)
             blobs[name] = blob
+            self.size_of_facts = int(length) if name == FACTS else self.size_of_facts
         if not is_whole or len(blobs) > MOST_FILES or size > 2 * MOST_BYTES:
             raise BadPacket(f"it has more than {MOST_FILES:,} files or {2 * MOST_BYTES >> 20} MB", "")
         return blobs
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self, reader: git.ObjectReader) -> dict[str, Any]:
         if FACTS not in self.blobs:
             raise BadPacket(f"it has no {FACTS}", "")
-        text, is_whole = git.read(["cat-file", "blob", self.blobs[FACTS]], cwd=self.root, limit=MOST_FACTS)
         try:
-            facts = json.loads(text) if is_whole else None
+            facts = json.loads(reader.content(self.blobs[FACTS])) if self.size_of_facts <= MOST_FACTS else None
         except (ValueError, RecursionError):
             facts = None
         if not isinstance(facts, dict):
@@ -136,6 +143,8 @@ class Packet:
         """Yields the files below a folder of the packet: their path there, and their content."""
         prefix = f"{folder}/"
         names = [name for name in self.blobs if name.startswith(prefix)]
+        if not names:
+            return
         contents = git.blobs([self.blobs[name] for name in names], cwd=self.root)
         for name, data in zip(names, contents, strict=True):
             yield name.removeprefix(prefix), data

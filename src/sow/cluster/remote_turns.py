@@ -54,6 +54,7 @@ class RemoteTurns(LocalTurns):
     def __init__(self, carrier: Carrier, config: Config) -> None:
         self.carrier = carrier
         self.config = config
+        self.has_dropped = False  # the packets that a killed run left
 
     def capacity(self) -> int:
         """Returns how many turns all hosts take at once."""
@@ -240,7 +241,9 @@ class RemoteTurns(LocalTurns):
         commit, left_out = pack_request(repository, request, folder, project, turn.agent, sign=sign)
         if left_out:
             context.progress(folder.id, f"{len(left_out)} files do not fit into the request: {', '.join(left_out[:3])}")
-        _drop_unknown(context, repository)
+        if not self.has_dropped:
+            _drop_unknown(context, repository)
+            self.has_dropped = True
         with repository.locked():
             repository.set_ref(request.request_ref, commit, "", why="request")
         record.session["turns"][-1]["remote"] = {"token": request.token, "sent_at": clock.now(), "applied": 0}

@@ -105,8 +105,7 @@ class Transfer:
 def drop_refs(repository: Repository, refs: Sequence[str]) -> None:
     """Removes refs of packets from the user's repository."""
     with repository.locked():
-        for ref in refs:
-            repository.git("update-ref", "-d", ref)
+        repository.git("update-ref", "--stdin", "-z", input="".join(f"delete {ref}\0\0" for ref in refs))
 
 
 def prune(url: str, folder: str, environment: Mapping[str, str], seconds: float) -> Steps[int]:

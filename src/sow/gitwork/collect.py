@@ -56,6 +56,7 @@ class Collection:
     base: str
     head: str = ""
     remarks: list[str] = field(default_factory=list)
+    staged: str | None = None  # what the worktree's own index has, if it was read and is as it was
 
     @property
     def repository(self) -> Repository:
@@ -88,9 +89,12 @@ class Collection:
     def _pin_commits(self) -> None:
         if self.head != self.base:
             self.pins.pin(self.name, self.head)
-        merged = self.repository.refs("refs/remotes/", "refs/heads/sow/int/").values()
-        excluding = [self.base, *merged, *filter(None, [self.repository.find_commit("HEAD")])]
-        refs = self.pins.keep_unreachable(self.name, commits_in(self.worktree, self.branch), excluding=excluding)
+        excluding = [self.base, *filter(None, [self.repository.find_commit("HEAD")])]
+        commits = [commit for commit in commits_in(self.worktree, self.branch) if commit not in excluding]
+        if not commits:
+            return
+        excluding += self.repository.refs("refs/remotes/", "refs/heads/sow/int/").values()
+        refs = self.pins.keep_unreachable(self.name, commits, excluding=excluding)
         if refs:
             self.remarks.append(f"commits outside the task's branch are kept: {', '.join(refs)}")
 
@@ -107,7 +111,9 @@ class Collection:
 
     def _repair_index(self) -> None:
         """Replaces the worktree's index by ours if git cannot read it."""
-        if self.worktree.run_git(["ls-files", "--stage", "-z"]).code:
+        done = self.worktree.run_git(["ls-files", "--stage", "-z"])
+        self.staged = None if done.code else done.out
+        if done.code:
             self.remarks.append("the worktree's index could not be read: a new one was made")
             git_worktree_files.copy(self.worktree.index, f"{self.worktree.git_dir}/index")
 
@@ -117,6 +123,7 @@ class Collection:
             self.name, self._gather().tree(), self.head, f"The worktree's files before a {command} was aborted"
         )
         soft, hard = ABORTS[command]
+        self.staged = None
         # Without a refresh, git treats a file that was only touched as changed.
         self.worktree.run_git(["update-index", "-q", "--refresh"])
         if self.worktree.run_git(soft).code:
@@ -125,7 +132,7 @@ class Collection:
         self.head = self._find_head()
 
     def _gather(self) -> WorktreeIndex:
-        gathered = WorktreeIndex(self.worktree, base=self.base, head=self.head)
+        gathered = WorktreeIndex(self.worktree, base=self.base, head=self.head, staged=self.staged)
         self.remarks += [remark for remark in gathered.remarks if remark not in self.remarks]
         return gathered
 
@@ -219,16 +226,19 @@ NOT_STORED = "failed to insert into database"  # the disk is full, so no file is
 class WorktreeIndex:
     """One reading of a worktree's folder into an index that starts from a commit."""
 
-    def __init__(self, worktree: Worktree, *, base: str, head: str) -> None:
+    def __init__(self, worktree: Worktree, *, base: str, head: str, staged: str | None = None) -> None:
+        """`staged` is what the worktree's own index has, as `git ls-files -s -z` lists it, if that is known."""
         self.worktree = worktree
         self.repository = worktree.repository
         self.base = base
         self.remarks: list[str] = []
+        self.submodules = self._submodules()
         self.index = worktree.new_index(head)
+        self.listed = self._list(self.index, worktree.path)
         self._remove_stray_gitlinks()
         self._unskip_state_files()
         self._gather(self.index, worktree.path, (*setup_paths(worktree), *LOCAL_PATHS))
-        self._add_forced()
+        self._add_forced(worktree.git("ls-files", "-s", "-z") if staged is None else staged)
 
     def tree(self) -> str:
         """Returns the tree of the index."""
@@ -251,7 +261,8 @@ class WorktreeIndex:
 
     def _gather(self, index: str, folder: str, excluded: Sequence[str]) -> None:
         """Adds all files of a folder. Files of a nested repository are added as plain files."""
-        nested, links = self._nested(index, folder, excluded), self._gitlinks(index, folder)
+        listed = self.listed if index == self.index else self._list(index, folder)
+        nested, links = self._nested(index, folder, excluded), self._gitlinks(listed, folder)
         self._add(index, folder, [*nested, *links, *excluded])
         if links:  # `git add` would look into a submodule with its own settings, which can name programs
             arguments = ["update-index", "--add", "--remove", "-z", "--stdin"]
@@ -268,32 +279,39 @@ class WorktreeIndex:
 
     def _remove_stray_gitlinks(self) -> None:
         """Removes repositories from the index that were added like submodules, so that their files are collected."""
-        entries = self.worktree.git("ls-files", "-s", "-z", index=self.index).split("\0")
-        links = {path_of(entry) for entry in entries if entry.startswith(GITLINK)} - set(self._submodules())
+        links = {path_of(entry) for entry in self.listed if entry.startswith(GITLINK)} - set(self.submodules)
         if links:
             stray = links - {
                 path_of(entry) for entry in self.repository.tree_entries(self.base) if entry.startswith(GITLINK)
             }
             self.repository.set_index_entries([], index=self.index, where=lambda path: path in stray)
+            self.listed = [entry for entry in self.listed if path_of(entry) not in stray]
 
-    def _gitlinks(self, index: str, folder: str) -> list[str]:
-        """Lists the submodules in an index, and those that a worker added to the worktree."""
+    def _list(self, index: str, folder: str) -> list[str]:
+        """Returns the entries of an index of a folder."""
         entries = self.worktree.git("ls-files", "-s", "-z", index=index, within=folder).split("\0")
-        gitlinks = [path_of(entry) for entry in entries if entry.startswith(GITLINK)]
-        named = self._submodules() if folder == self.worktree.path else []
+        return [entry for entry in entries if entry]
+
+    def _gitlinks(self, listed: Sequence[str], folder: str) -> list[str]:
+        """Lists the submodules among the entries of an index, and those that a worker added to the worktree."""
+        gitlinks = [path_of(entry) for entry in listed if entry.startswith(GITLINK)]
+        named = self.submodules if folder == self.worktree.path else []
         plain = [path for path in named if os.path.normpath(path) == path and not path.startswith((".", "/"))]
         added = [path for path in plain if os.path.lexists(f"{folder}/{path}/.git")]
         return list(dict.fromkeys([*gitlinks, *added]))
 
     def _submodules(self) -> list[str]:
+        """Lists the folders of the submodules that the worktree's .gitmodules names."""
+        if not os.path.lexists(f"{self.worktree.path}/.gitmodules"):
+            return []
         args = ["config", "--file", f"{self.worktree.path}/.gitmodules", "--get-regexp", "-z", r"^submodule\..*\.path$"]
         settings = self.worktree.run_git(args).out.split("\0")
         return [setting.partition("\n")[2] for setting in settings if setting]
 
     def _unskip_state_files(self) -> None:
         """Unhides the state files that a worker made. State files that do not exist stay hidden."""
-        paths = self.worktree.git("ls-files", "-z", "--", *STATE_PATHS, index=self.index).split("\0")
-        existing = [path for path in paths if path and self._is_file(path)]
+        paths = [path for path in map(path_of, self.listed) if is_below(path, STATE_PATHS)]
+        existing = [path for path in paths if self._is_file(path)]
         self._update_index(existing, "--no-skip-worktree")
 
     def _update_index(self, paths: Sequence[str], option: str) -> None:
@@ -305,7 +323,7 @@ class WorktreeIndex:
         """Lists the folders with a repository that no .gitmodules names."""
         arguments = ["ls-files", "-z", "--others", "--exclude-standard"]
         paths = self.worktree.git(*arguments, index=index, within=folder).split("\0")
-        submodules = self._submodules() if folder == self.worktree.path else []
+        submodules = self.submodules if folder == self.worktree.path else []
         nested = [path.rstrip("/") for path in paths if path.endswith("/")]
         return [path for path in nested if path not in submodules and not is_below(path, excluded)]
 
@@ -338,12 +356,15 @@ class WorktreeIndex:
             self.worktree.git_options += ["-c", setting]
             self.remarks.append(f"the filter {broken[1]} does not work: files were taken without it")
 
-    def _add_forced(self) -> None:
+    def _add_forced(self, staged: str) -> None:
         """Adds files that the worker staged although they are ignored."""
-        staged = self.worktree.git("ls-files", "-s", "-z").split("\0")
+        entries = dict.fromkeys(path_of(entry) for entry in staged.split("\0") if not entry.startswith(GITLINK))
+        known = {"", *map(path_of, self.listed)}
+        paths = [path for path in entries if path not in known]  # git adds the others if they exist
+        if not paths:
+            return
         added = set(self.worktree.git("ls-files", "-z", index=self.index).split("\0"))
         excluded = (*setup_paths(self.worktree), *LOCAL_PATHS, *STATE_PATHS)
-        paths = dict.fromkeys(path_of(entry) for entry in staged if entry and not entry.startswith(GITLINK))
         missing = [path for path in paths if path not in added and not is_below(path, excluded) and self._is_file(path)]
         self._update_index(missing, "--add")
 

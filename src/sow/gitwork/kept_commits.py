@@ -70,7 +70,11 @@ class KeptCommits:
 
     def keep_unreachable(self, name: str, commits: Iterable[str], *, excluding: Iterable[str]) -> list[str]:
         """Pins the tips of commits that are neither pinned nor contained in `excluding`. Returns the new refs."""
-        tips = self.repository.tips_not_in(commits, excluding=[*excluding, *self.all().values()])
+        reached = set(excluding)
+        commits = [commit for commit in commits if commit not in reached]
+        if not commits:
+            return []
+        tips = self.repository.tips_not_in(commits, excluding=[*reached, *self.all().values()])
         return [self.keep_numbered(name, tip) for tip in tips]
 
 

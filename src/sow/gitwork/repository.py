@@ -11,7 +11,7 @@ from sow.errors import SowError, SystemFailure
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import remove_quietly
 from sow.store.files.locks import Lock
-from sow.system import git
+from sow.system import git, sealed_git
 from sow.system.git import GitResult
 
 # Parallel `git worktree` calls sometimes fail, and a checkout may take minutes. Other processes wait this long.
@@ -33,6 +33,7 @@ class Repository:
         self.depth = 0
         self.cached_identity: dict[str, str] | None = None
         self.lock: Lock | None = None
+        self.reader: git.ObjectReader | None = None  # one git for all names that are looked up while we hold the lock
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -51,8 +52,26 @@ class Repository:
         finally:
             self.depth -= 1
             if not self.depth and self.lock:
+                self._close_reader()
                 self.lock.__exit__(None, None, None)
                 self.lock = None
+
+    def _close_reader(self) -> None:
+        if self.reader is not None:
+            self.reader.close()
+            self.reader = None
+
+    def look_up(self, name: str) -> tuple[str, str] | None:
+        """Returns the id and the type of an object ("" if there is none); None if we do not hold the lock."""
+        if not self.lock:
+            return None
+        sealed_git.variables(["cat-file"], self.home.root, ())  # it raises if git would be led elsewhere
+        if self.reader is None:
+            self.reader = git.ObjectReader(self.home.root)
+        found = self.reader.find(name)
+        if found is None:
+            self._close_reader()
+        return found
 
     def _remove_temp_files(self) -> None:
         """Removes temporary files of a killed process. No other process can use them, because we hold the lock."""
@@ -108,6 +127,9 @@ class Repository:
 
     def find_commit(self, name: str) -> str:
         """Returns the id of a commit, or "" if there is none."""
+        found = self.look_up(f"{name}^{{commit}}")
+        if found is not None:
+            return found[0]
         arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
         done = self.run_git(arguments)
         if NO_REPOSITORY in done.err:
@@ -116,6 +138,9 @@ class Repository:
 
     def tree_of(self, commit: str) -> str:
         """Returns the id of a commit's tree."""
+        found = self.look_up(f"{commit}^{{tree}}")
+        if found is not None and found[0]:
+            return found[0]
         return self.git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").strip()
 
     def parents(self, commit: str) -> list[str]:
@@ -132,16 +157,21 @@ class Repository:
 
     def only_commits(self, objects: Iterable[str]) -> list[str]:
         """Returns the objects that exist and are commits."""
-        requested = "".join(f"{name}\n" for name in objects)
+        names = list(objects)
+        found = [self.look_up(name) for name in names]
+        if None not in found:
+            return [answer[0] for answer in found if answer and answer[1] == "commit"]
+        requested = "".join(f"{name}\n" for name in names)
         lines = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", input=requested).splitlines()
         return [line.split()[0] for line in lines if line.endswith(" commit")]
 
     def tips_not_in(self, commits: Iterable[str], *, excluding: Iterable[str]) -> list[str]:
         """Returns the commits that no other of them contains, nor any commit in `excluding`."""
-        revisions = "".join(f"{commit}\n" for commit in commits)
+        known = set(excluding)
+        revisions = "".join(f"{commit}\n" for commit in commits if commit not in known)
         if not revisions:
             return []
-        revisions += "".join(f"^{commit}\n" for commit in excluding)
+        revisions += "".join(f"^{commit}\n" for commit in known)
         lines = [line.split() for line in self.git("rev-list", "--parents", "--stdin", input=revisions).splitlines()]
         inner = {parent for _, *parents in lines for parent in parents}
         return [commit for commit, *_ in lines if commit not in inner]

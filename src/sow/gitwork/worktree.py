@@ -75,6 +75,9 @@ class Worktree:
         """Returns the commit that is checked out, or "" if the branch of HEAD does not exist."""
         if not self.git_dir:
             return ""
+        found = self.repository.look_up(f"worktrees/{os.path.basename(self.git_dir)}/HEAD^{{commit}}")
+        if found is not None:
+            return found[0]
         return self.run_git(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).out.strip()
 
     def branch(self) -> str:
@@ -127,12 +130,18 @@ class Worktree:
         if os.path.exists(self.index):
             git_worktree_files.copy(self.index, index)
             if not self.run_git(["read-tree", "-m", commit], index=index).code:
-                self.skip_state_files(index)
+                self._skip_state_files_of(commit, index)
                 return index
         git_worktree_files.remove(index)
         self.git("read-tree", commit, index=index)
-        self.skip_state_files(index)
+        self._skip_state_files_of(commit, index)
         return index
+
+    def _skip_state_files_of(self, commit: str, index: str) -> None:
+        """Marks the state files in an index of a commit's files, unless the commit has none."""
+        found = [self.repository.look_up(f"{commit}:{path}") for path in STATE_PATHS]
+        if any(answer is None or answer[0] for answer in found):
+            self.skip_state_files(index)
 
     def commit_index(self, index: str) -> None:
         """Makes this index both the worktree's index and ours. From now on the folder counts as filled."""

@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sow.errors import SystemFailure
@@ -43,7 +44,8 @@ ENVIRONMENT = {
     "GIT_SEQUENCE_EDITOR": ":",
     "LC_ALL": "C",
 }
-MAX_HEAD = 200  # bytes of the line before an object
+MAX_HEAD = 8192  # bytes of the line before an object; that of a missing one repeats its name
+HEAD = ("id", "type", "size")  # the words of that line
 LEAST_FREE = 64 << 10  # bytes that git needs at least for its smallest files
 ERROR_PREFIXES = ("fatal: ", "error: ")
 DUBIOUS_OWNERSHIP = b"detected dubious ownership"
@@ -167,25 +169,61 @@ def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), lim
     return output[:limit].decode("utf-8", "replace"), len(output) <= limit
 
 
+class ObjectReader:
+    """One `git cat-file` that answers many questions about objects. It reads a ref anew for each question."""
+
+    def __init__(self, cwd: str, options: Sequence[str] = ()) -> None:
+        self._process = _start_reading(["cat-file", "--batch-command"], cwd, options)
+
+    def find(self, name: str) -> tuple[str, str] | None:
+        """Returns the id and the type of an object, empty texts if there is none, or None if git does not answer."""
+        if "\n" in name:
+            return "", ""
+        try:
+            words = self._ask("info", name)
+        except BrokenPipeError:
+            return None
+        if not words.endswith(b"\n"):  # too long, or the end of git
+            return None
+        found = words.decode("utf-8", "replace").split()
+        return (found[0], found[1]) if len(found) == len(HEAD) and found[2].isdigit() else ("", "")
+
+    def content(self, name: str) -> bytes:
+        """Returns the content of an object as it is stored: no filter is run."""
+        try:
+            _, _, size = self._ask("contents", name).rstrip(b"\n").rpartition(b" ")
+            replies = self._process.stdout
+            data = replies.read(int(size) + 1) if size.isdigit() and replies else b""
+        except BrokenPipeError:
+            raise SystemFailure("git cat-file ended too early", "run the command again") from None
+        if not data:
+            raise SystemFailure(f"the object {name} cannot be read", "run the command again")
+        return data[:-1]
+
+    def _ask(self, question: str, name: str) -> bytes:
+        requests, replies = self._process.stdin, self._process.stdout
+        if requests is None or replies is None:
+            return b""
+        requests.write(f"{question} {name}\n".encode("utf-8", "surrogateescape"))
+        requests.flush()
+        return replies.readline(MAX_HEAD)
+
+    def close(self) -> None:
+        """Ends git."""
+        if self._process.stdin:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+        _kill(self._process)
+
+
 def blobs(names: Sequence[str], *, cwd: str, options: Sequence[str] = ()) -> Iterator[bytes]:
-    """Yields the contents of objects by name, as they are stored: no filter is run."""
-    process = _start_reading(["cat-file", "--batch"], cwd, options)
-    requests, replies = process.stdin, process.stdout
+    """Yields the contents of objects by name."""
+    reader = ObjectReader(cwd, options)
     try:
         for name in names:
-            if requests is None or replies is None:
-                return
-            requests.write(f"{name}\n".encode())
-            requests.flush()
-            _, _, size = replies.readline(MAX_HEAD).rstrip(b"\n").rpartition(b" ")
-            data = replies.read(int(size) + 1) if size.isdigit() else b""
-            if not data:
-                raise SystemFailure(f"the object {name} cannot be read", "run the command again")
-            yield data[:-1]
-    except BrokenPipeError:
-        raise SystemFailure("git cat-file ended too early", "run the command again") from None
+            yield reader.content(name)
     finally:
-        _kill(process)
+        reader.close()
 
 
 def _start_reading(arguments: Sequence[str], cwd: str, options: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -30,6 +30,9 @@ UNDER_WAY = {
 def record_of(common: str, folder: str) -> str:
     """Returns git's record of the worktree in this folder, or nothing."""
     root = os.path.realpath(folder)
+    usual = f"{common}/worktrees/{os.path.basename(folder)}"
+    if (recorded := _folder_of(usual)) and os.path.realpath(recorded) == root:
+        return usual
     folders = {record: _folder_of(record) for record in _records(common)}
     for record, recorded in folders.items():
         if recorded and os.path.realpath(recorded) == root:
