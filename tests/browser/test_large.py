@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,9 @@ def test_five_hundred_tasks_are_a_readable_graph(tmp_path: Path, environment: di
     sheet = page.locator("svg.graph-sheet > g").last
     letters = "(node) => node.getBoundingClientRect().height"
     assert page.locator(".node-name").first.evaluate(letters) >= 10
+    expect(page.get_by_test_id("graph-more")).to_have_text(
+        re.compile(r"^More tasks: \d+ (above|below|to the (left|right))")
+    )
     before = sheet.get_attribute("transform")
     box = page.get_by_test_id("graph-map").bounding_box()
     assert box

@@ -47,7 +47,7 @@ SITUATIONS = {
     ),
     "a review": (
         partial(advise, [task(status="needs_review")]),
-        "review task 010: Task 010 (iteration 1)",
+        "review task 010: Task 010 (iteration 1) waits for your approval",
         "sow approve 010",
     ),
     "a failure": (

@@ -47,7 +47,7 @@ ITEMS = {
             "kind": "review",
             "task": "010",
             "number": None,
-            "text": "Task 010 (iteration 3)",
+            "text": "Task 010 (iteration 3) waits for your approval",
             "since": NOW,
             "do": "sow approve 010",
         },

@@ -113,7 +113,7 @@ def _of_task(task: Task, blocks: int) -> Item:
         reason = with_finding(failure, task)
         text = f"{name}: {reason}" if reason else name
         return item("failed", task=ident, text=text, since=since, blocks=blocks, do=do)
-    text = f"{name} (iteration {task['iteration']})"
+    text = f"{name} (iteration {task['iteration']}) waits for your approval"
     return item("review", task=ident, text=text, since=since, blocks=blocks, do=accept_command(task))
 
 

@@ -175,7 +175,7 @@ def test_a_dry_run_names_tasks_that_would_not_run(plan_repo: PlanRepo) -> None:
         "1": "failed; to retry it, add --retry-failed",
         "2": "asks a question: sow inbox",
         "4": "waits for 1 (failed)",
-        "5": "waits for 4 (blocked)",
+        "5": "waits for 4 (waits too)",
     }
     shown = plan_repo.run("--dry-run").out
     assert "time: about 30m for 1 task, at most 3 at once" in shown

@@ -69,7 +69,7 @@ def test_a_failed_job_blocks_only_its_dependents(status):
     board = Scheduler([*chain("10", "20", "30"), Job("40")], slots=1)
     begin(board, "10")
     board.ended("10", status)
-    assert board.blocked() == {"20": f"waits for 10 ({status})", "30": "waits for 20 (blocked)"}
+    assert board.blocked() == {"20": f"waits for 10 ({status})", "30": "waits for 20 (waits too)"}
     assert starts(board) == ["40"]
     begin(board, "40")
     board.ended("40", "completed")
@@ -253,7 +253,7 @@ def test_an_open_breaker_is_waited_for():
 def test_a_dependency_outside_the_run_blocks():
     """A job with a dependency that the run does not have is blocked, and so are its dependents."""
     board = Scheduler([Job("20", needs=["10"]), Job("30", needs=["20"])], slots=1)
-    assert board.blocked() == {"20": "waits for 10 (not in this run)", "30": "waits for 20 (blocked)"}
+    assert board.blocked() == {"20": "waits for 10 (not in this run)", "30": "waits for 20 (waits too)"}
     assert board.decide(0.0).finished
 
 

@@ -136,7 +136,7 @@ function note(each, index) {
     each.category ? h("span", { class: "tag" }, each.category) : null,
     h("p", { class: "wrap" }, each.description),
     each.resolution ? h("p", { class: "muted wrap" }, each.resolution) : null,
-    each.escalation_reason ? h("p", { class: "muted wrap" }, `Escalated: ${each.escalation_reason}`) : null,
+    each.escalation_reason ? h("p", { class: "muted wrap" }, `Reason of the escalation: ${each.escalation_reason}`) : null,
     h("small", { class: "muted" }, ago(each.timestamp)),
   );
 }

@@ -42,7 +42,8 @@ export class GraphView {
     this.map = new GraphMap(this.camera);
     this.camera.moved = () => this.follow();
     this.listen();
-    this.element = h("div", { class: "graph" }, h("div", { class: "graph-window" }, this.svg, this.map.element), this.facts.element);
+    this.more = h("p", { class: "graph-more", hidden: true, "data-testid": "graph-more" });
+    this.element = h("div", { class: "graph" }, h("div", { class: "graph-window" }, this.svg, this.more, this.map.element), this.facts.element);
     this.watcher = new ResizeObserver(() => this.resize());
     this.watcher.observe(this.svg);
   }
@@ -64,11 +65,28 @@ export class GraphView {
   /** The heading of a wave stays in the window as long as a part of the wave is there. */
   follow() {
     this.map.follow();
+    const more = this.outside();
+    this.more.hidden = !more;
+    say(this.more, more);
     const top = -this.camera.y / this.camera.zoom;
     for (const { head, x, y, height } of this.drawn?.groups ?? []) {
       const at = Math.min(Math.max(y, top), y + height - HEADING);
       head.setAttribute("transform", `translate(${x} ${at.toFixed(1)})`);
     }
+  }
+
+  /** Says how many tasks are outside of the window, and on which sides. */
+  outside() {
+    const { x, y, zoom, window } = this.camera;
+    const sides = { above: 0, below: 0, "to the left": 0, "to the right": 0 };
+    for (const place of this.drawn ? [...this.nodes.keys()].map((id) => this.drawn.places.get(id)) : []) {
+      if (y + (place.y + NODE.height) * zoom <= 0) sides.above += 1;
+      else if (y + place.y * zoom >= window.height) sides.below += 1;
+      else if (x + (place.x + NODE.width) * zoom <= 0) sides["to the left"] += 1;
+      else if (x + place.x * zoom >= window.width) sides["to the right"] += 1;
+    }
+    const parts = Object.entries(sides).filter(([, count]) => count);
+    return parts.length ? `More tasks: ${parts.map(([side, count]) => `${count} ${side}`).join(", ")}` : "";
   }
 
   resize() {

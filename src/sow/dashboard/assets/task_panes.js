@@ -283,13 +283,13 @@ export function notesPane(page) {
 function noteEntry(note) {
   const open = note.status === "open" || note.status === "escalated";
   const context = note.context ? `while: ${note.context}` : "";
-  const reason = note.escalation_reason ? `escalated: ${note.escalation_reason}` : "";
+  const reason = note.escalation_reason ? `reason of the escalation: ${note.escalation_reason}` : "";
   const about = [note.category, context, reason, ago(note.timestamp)].filter(Boolean).join(" · ");
   const look = ["badge", open ? "status-paused" : "status-completed"];
   return h(
     "li",
     { key: note.note_id },
-    h("span", { class: look }, icon("note"), note.status),
+    h("span", { class: look }, icon("note"), note.status === "escalated" ? "escalation" : note.status),
     h("div", { class: "prose" }, markdown(note.description)),
     note.resolution ? h("div", { class: "qa-answer prose" }, markdown(note.resolution)) : null,
     h("p", { class: "muted" }, note.resolved_by ? `${about} · resolved by ${note.resolved_by}` : about),

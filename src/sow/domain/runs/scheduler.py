@@ -209,7 +209,7 @@ class Scheduler:
     def _status_label(self, ident: str) -> str:
         if ident not in self._status:
             return "not in this run"
-        return "blocked" if self._status[ident] == "waiting" and self._blocker_counts[ident] else self._status[ident]
+        return "waits too" if self._status[ident] == "waiting" and self._blocker_counts[ident] else self._status[ident]
 
     def _choose(self, now: float) -> list[str]:
         """Returns the jobs to start, the longest chains first, within the free slots and the shared folder."""
