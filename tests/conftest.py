@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -32,6 +33,7 @@ ENOUGH = 4 << 30  # bytes
 
 def pytest_configure() -> None:
     """Puts temporary folders into memory if there is room: hundreds of repositories are slow on a disk."""
+    gc.disable()  # until the tests are collected: they all stay
     if "PYTEST_DEBUG_TEMPROOT" in os.environ or not os.access(MEMORY, os.W_OK):
         return
     room = os.statvfs(MEMORY)
@@ -79,6 +81,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if SAMPLE:
         items[:] = sample(items, SAMPLE, SAMPLE_SIZE)
     items.sort(key=lambda item: not str(item.path).endswith(LONG))
+
+
+def pytest_collection_finish() -> None:
+    """Leaves the collected tests out of every later collection of garbage."""
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

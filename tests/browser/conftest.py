@@ -23,8 +23,9 @@ FLAGS = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE loca
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks every test of this folder as one that needs the browser."""
+    folder = f"{Path(__file__).parent}/"
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(folder):
             item.add_marker(pytest.mark.browser)
 
 

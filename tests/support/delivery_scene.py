@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import yaml
-from conftest import Result
+from conftest import Repo, Result, fresh_environment
 
 from sow.engine.delivery.deliver import BranchDelivery, DeliverOptions
 from sow.engine.delivery.watch import RequestWatch, WatchOptions
 from sow.store.files.checkout_home import find
 from sow.store.formats import yaml_text
+from support.folder_template import FolderTemplate
 from support.forge_server import ForgeServer
 from support.plan_repo import PlanRepo
 
@@ -64,6 +68,38 @@ class Scene:
 
     def pushed_files(self, branch: str = "feat/harbour") -> list[str]:
         return self.server.git("ls-tree", "-r", "--name-only", branch).split()
+
+
+class StoredScene:
+    """A scene whose run and request are made once, and put back for each test: in the same folder, on the same port."""
+
+    def __init__(self, folder: Path, files: FolderTemplate, forge: type[ForgeServer]) -> None:
+        self.folder = folder
+        (folder / "forge").mkdir()
+        self.server = forge(folder / "forge")
+        self.server.add_repository()
+        repo = Repo(files.write(folder / "repo"), fresh_environment(folder / "home"))
+        repo.environment |= self.server.environment(folder)
+        repo.git("switch", "-q", "-c", "feat/harbour")
+        repo.git("remote", "add", "origin", self.server.url())
+        self.plans = PlanRepo(repo, folder)
+        Scene(self.plans, self.server).run()
+        self.stages = {"finished": (FolderTemplate(folder), self.server.state())}
+
+    def restore(self, stage: str) -> Scene:
+        """Returns the scene after its run ("finished"), or with its request ("delivered")."""
+        if stage not in self.stages:
+            done = self.restore("finished").deliver()
+            assert done.code == 0, done
+            self.stages[stage] = FolderTemplate(self.folder), self.server.state()
+        files, state = self.stages[stage]
+        shutil.rmtree(self.folder)
+        files.write(self.folder)
+        self.server.restore(state)
+        plans = copy.copy(self.plans)
+        plans.repo = Repo(self.plans.repo.root, dict(self.plans.repo.environment))
+        plans.settings, plans.started = copy.deepcopy(self.plans.settings), []
+        return Scene(plans, self.server)
 
 
 class Follower:

@@ -5,12 +5,15 @@ It can fail, be slow, limit the rate and lie: `fail` answers the next calls to a
 
 from __future__ import annotations
 
+import copy
+import functools
 import hashlib
 import json
 import os
 import re
 import ssl
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -22,11 +25,27 @@ from urllib.parse import parse_qs, unquote
 Answer = tuple[int, dict[str, str], Any]
 TOKEN = "gho_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 OWNER, NAME = "harbour", "cranes"
+# What a forge keeps until it is closed; all else is its state.
+FIXED = {"folder", "authority", "repositories", "lock", "http", "host", "thread"}
 EXTENSIONS = "subjectAltName=DNS:localhost,IP:127.0.0.1"
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path, Path]:
-    """Makes an authority and a certificate for localhost; returns the paths of authority, certificate and key."""
+    """Writes an authority and a certificate for localhost; returns the paths of authority, certificate and key."""
+    paths = folder / "ca.pem", folder / "cert.pem", folder / "key.pem"
+    for path, data in zip(paths, new_certificate(), strict=True):
+        path.write_bytes(data)
+    return paths
+
+
+@functools.cache
+def new_certificate() -> tuple[bytes, bytes, bytes]:
+    """Makes an authority and a certificate, once for all servers of this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        return tuple(path.read_bytes() for path in _make_files(Path(folder)))  # type: ignore[return-value]
+
+
+def _make_files(folder: Path) -> tuple[Path, Path, Path]:
     ca, key, request, certificate = (folder / name for name in ("ca.pem", "key.pem", "request.pem", "cert.pem"))
     ca_key, extensions = folder / "ca-key.pem", folder / "extensions"
     extensions.write_text(f"{EXTENSIONS}\n")
@@ -101,6 +120,14 @@ class ForgeServer:
     def routes(self) -> list[tuple[str, str, Callable[..., Answer]]]:
         """The calls that this forge answers: method, path and function."""
         return ROUTES
+
+    def state(self) -> dict[str, Any]:
+        """Returns a copy of all that people and programs did here, except the files."""
+        return copy.deepcopy({name: value for name, value in vars(self).items() if name not in FIXED})
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes back to a copy."""
+        vars(self).update(copy.deepcopy(state))
 
     def close(self) -> None:
         self.http.shutdown()

@@ -12,43 +12,39 @@ from support.forge_server import TOKEN
 from support.plan_repo import WORK
 
 
-def test_a_run_becomes_a_pull_request(scene: Scene):
+def test_a_run_becomes_a_pull_request(finished: Scene):
     """The branch is pushed without state files, and the request describes the work, with evidence and reviews."""
-    scene.run()
-    scene.repo.ok("project", "save")
-    done = scene.deliver()
+    finished.repo.ok("project", "save")
+    done = finished.deliver()
     assert done.code == 0, done
-    assert scene.pull["title"] == "Harbour"
-    assert scene.pull["draft"] is False
-    body = scene.pull["body"]
+    assert finished.pull["title"] == "Harbour"
+    assert finished.pull["draft"] is False
+    body = finished.pull["body"]
     assert "**1 (010)** Add a crane: completed, GREEN" in body
     assert "- test -f part\\_010.txt: passed (exit 0) on tree" in body
     assert "1 (010): GREEN by quality-control" in body
-    files = scene.pushed_files()
+    files = finished.pushed_files()
     assert "part_010.txt" in files
     assert not [path for path in files if path.startswith(".sow/project")]
-    assert ".sow/project/state.yaml" in scene.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
-    assert scene.repo.git("status", "--porcelain") == ""
+    assert ".sow/project/state.yaml" in finished.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
+    assert finished.repo.git("status", "--porcelain") == ""
 
 
-def test_the_same_command_again_changes_nothing(scene: Scene):
-    scene.run()
-    assert scene.deliver().code == 0
-    head = scene.server.branch_head("feat/harbour")
-    scene.server.requests.clear()
-    done = scene.deliver("--json")
+def test_the_same_command_again_changes_nothing(delivered: Scene):
+    head = delivered.server.branch_head("feat/harbour")
+    delivered.server.requests.clear()
+    done = delivered.deliver("--json")
     assert done.code == 0, done
-    assert done.json["number"] == scene.pull["number"]
-    assert scene.server.branch_head("feat/harbour") == head
-    assert scene.server.calls("^(POST|PATCH|PUT) /repos") == []
+    assert done.json["number"] == delivered.pull["number"]
+    assert delivered.server.branch_head("feat/harbour") == head
+    assert delivered.server.calls("^(POST|PATCH|PUT) /repos") == []
 
 
-def test_a_pull_of_the_pushed_commit_is_explained(scene: Scene):
+def test_a_pull_of_the_pushed_commit_is_explained(finished: Scene):
     """After `git pull` the state files are gone: no command starts a new project, and the hint restores them."""
-    scene.run()
-    scene.repo.ok("project", "save")
-    assert scene.deliver().code == 0
-    scene.repo.git("pull", "-q", "--ff-only", "origin", "feat/harbour")
+    finished.repo.ok("project", "save")
+    assert finished.deliver().code == 0
+    finished.repo.git("pull", "-q", "--ff-only", "origin", "feat/harbour")
     for command in (
         ("status",),
         ("task", "list"),
@@ -56,36 +52,35 @@ def test_a_pull_of_the_pushed_commit_is_explained(scene: Scene):
         ("run", "plan.yaml", "--yes"),
         ("project", "new", "B"),
     ):
-        result = scene.repo.sow(*command)
+        result = finished.repo.sow(*command)
         assert (result.code, "was pulled" in result.err) == (2, True), result
-    hint = scene.repo.sow("status").err.split("restore them: ")[1].split()
-    scene.repo.git(*hint[1:])
-    assert scene.repo.ok("status", "--json").json["counts"] == {"completed": 1}
-    scene.repo.ok("project", "save")
-    assert scene.deliver().code == 0
-    assert not [path for path in scene.pushed_files() if path.startswith(".sow/project")]
+    hint = finished.repo.sow("status").err.split("restore them: ")[1].split()
+    finished.repo.git(*hint[1:])
+    assert finished.repo.ok("status", "--json").json["counts"] == {"completed": 1}
+    finished.repo.ok("project", "save")
+    assert finished.deliver().code == 0
+    assert not [path for path in finished.pushed_files() if path.startswith(".sow/project")]
 
 
-def test_new_commits_are_pushed_and_peoples_text_stays(scene: Scene):
+def test_new_commits_are_pushed_and_peoples_text_stays(finished: Scene):
     """Each delivery is a fast-forward; a person's text in the request is kept, and the rest is updated."""
-    scene.run()
-    scene.repo.ok("project", "save")
-    assert scene.deliver().code == 0
-    first = scene.server.branch_head("feat/harbour")
-    scene.pull["body"] = f"Please look at the crane.\n\n{scene.pull['body']}"
-    scene.repo.git("commit", "-q", "--allow-empty", "-m", "Nothing")
-    assert scene.deliver().code == 0
-    assert scene.server.branch_head("feat/harbour") == first
-    (scene.repo.root / "quay.txt").write_text("stone\n")
-    scene.repo.git("add", "quay.txt")
-    assert "1 changed file not committed, and not delivered" in scene.deliver().out
-    scene.repo.git("commit", "-q", "-m", "Add a quay")
-    assert scene.deliver().code == 0
-    second = scene.server.branch_head("feat/harbour")
-    assert first in scene.server.git("rev-list", second).split()
-    assert "quay.txt" in scene.pushed_files()
-    assert scene.pull["body"].startswith("Please look at the crane.\n\n<!-- sow")
-    assert scene.pull["body"].count("<!-- sow: end -->") == 1
+    finished.repo.ok("project", "save")
+    assert finished.deliver().code == 0
+    first = finished.server.branch_head("feat/harbour")
+    finished.pull["body"] = f"Please look at the crane.\n\n{finished.pull['body']}"
+    finished.repo.git("commit", "-q", "--allow-empty", "-m", "Nothing")
+    assert finished.deliver().code == 0
+    assert finished.server.branch_head("feat/harbour") == first
+    (finished.repo.root / "quay.txt").write_text("stone\n")
+    finished.repo.git("add", "quay.txt")
+    assert "1 changed file not committed, and not delivered" in finished.deliver().out
+    finished.repo.git("commit", "-q", "-m", "Add a quay")
+    assert finished.deliver().code == 0
+    second = finished.server.branch_head("feat/harbour")
+    assert first in finished.server.git("rev-list", second).split()
+    assert "quay.txt" in finished.pushed_files()
+    assert finished.pull["body"].startswith("Please look at the crane.\n\n<!-- sow")
+    assert finished.pull["body"].count("<!-- sow: end -->") == 1
 
 
 def test_the_request_is_a_draft_while_work_is_open(scene: Scene):
@@ -105,86 +100,81 @@ def test_the_request_is_a_draft_while_work_is_open(scene: Scene):
     assert scene.pull["draft"] is False
 
 
-def test_a_push_of_a_person_is_merged_and_never_overwritten(scene: Scene):
+def test_a_push_of_a_person_is_merged_and_never_overwritten(finished: Scene):
     """The pushed commit comes to the user's branch, whose state files stay, and the next push contains it."""
-    scene.run()
-    scene.repo.ok("project", "save")
-    assert scene.deliver().code == 0
-    theirs = scene.push_as_person("mole.txt", "stone\n")
-    done = scene.deliver()
+    finished.repo.ok("project", "save")
+    assert finished.deliver().code == 0
+    theirs = finished.push_as_person("mole.txt", "stone\n")
+    done = finished.deliver()
     assert done.code == 0, done
-    assert (scene.repo.root / "mole.txt").read_text() == "stone\n"
-    assert ".sow/project/state.yaml" in scene.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
-    assert scene.repo.git("status", "--porcelain") == ""
-    assert theirs in scene.server.git("rev-list", "feat/harbour").split()
-    assert not [path for path in scene.pushed_files() if path.startswith(".sow/project")]
+    assert (finished.repo.root / "mole.txt").read_text() == "stone\n"
+    assert ".sow/project/state.yaml" in finished.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
+    assert finished.repo.git("status", "--porcelain") == ""
+    assert theirs in finished.server.git("rev-list", "feat/harbour").split()
+    assert not [path for path in finished.pushed_files() if path.startswith(".sow/project")]
 
 
-def test_a_conflicting_push_is_left_to_the_user(scene: Scene):
+def test_a_conflicting_push_is_left_to_the_user(finished: Scene):
     """Nothing moves; the hint's commands solve it, and the state files stay."""
-    scene.run()
-    scene.repo.ok("project", "save")
-    assert scene.deliver().code == 0
-    theirs = scene.push_as_person("part_010.txt", "theirs\n")
-    (scene.repo.root / "part_010.txt").write_text("ours\n")
-    scene.repo.git("commit", "-q", "-a", "-m", "Ours")
-    head = scene.repo.git("rev-parse", "HEAD")
-    done = scene.deliver()
-    assert (done.code, scene.repo.git("rev-parse", "HEAD")) == (4, head)
+    finished.repo.ok("project", "save")
+    assert finished.deliver().code == 0
+    theirs = finished.push_as_person("part_010.txt", "theirs\n")
+    (finished.repo.root / "part_010.txt").write_text("ours\n")
+    finished.repo.git("commit", "-q", "-a", "-m", "Ours")
+    head = finished.repo.git("rev-parse", "HEAD")
+    done = finished.deliver()
+    assert (done.code, finished.repo.git("rev-parse", "HEAD")) == (4, head)
     assert "conflicts with your branch in part_010.txt" in done.err
-    assert scene.server.branch_head("feat/harbour") == theirs
+    assert finished.server.branch_head("feat/harbour") == theirs
     ref = done.err.partition("git merge ")[2].partition(",")[0]
-    scene.repo.git("merge", "-q", "-X", "ours", ref)
-    assert scene.deliver().code == 0
-    assert theirs in scene.server.git("rev-list", "feat/harbour").split()
-    assert scene.server.git("show", "feat/harbour:part_010.txt") == "ours"
-    assert not [path for path in scene.pushed_files() if path.startswith(".sow/project")]
+    finished.repo.git("merge", "-q", "-X", "ours", ref)
+    assert finished.deliver().code == 0
+    assert theirs in finished.server.git("rev-list", "feat/harbour").split()
+    assert finished.server.git("show", "feat/harbour:part_010.txt") == "ours"
+    assert not [path for path in finished.pushed_files() if path.startswith(".sow/project")]
 
 
-def test_the_next_step_after_a_run_is_its_request(scene: Scene):
+def test_the_next_step_after_a_run_is_its_request(finished: Scene):
     """Only with a remote whose name shows its forge: status, help and summary name the delivery before the cleanup."""
-    scene.run()
 
     def steps() -> list[str]:
-        status = scene.repo.ok("status", "--json").json["next"]["command"]
+        status = finished.repo.ok("status", "--json").json["next"]["command"]
         return [
             status,
-            *[step["command"] for step in scene.repo.ok("runs", "show", "--format", "json").json["next"]][1:],
+            *[step["command"] for step in finished.repo.ok("runs", "show", "--format", "json").json["next"]][1:],
         ]
 
     assert steps() == ["sow cleanup"] * 2  # nobody knows what is at 127.0.0.1
-    scene.repo.git("remote", "add", "up", "git@gitlab.example.org:harbour/cranes.git")
+    finished.repo.git("remote", "add", "up", "git@gitlab.example.org:harbour/cranes.git")
     assert steps() == ["sow deliver --remote up"] * 2
-    assert "sow deliver --remote up" in scene.repo.ok().out
-    scene.repo.git("remote", "rename", "origin", "here")
-    scene.repo.git("remote", "add", "origin", "https://github.com/harbour/cranes")
+    assert "sow deliver --remote up" in finished.repo.ok().out
+    finished.repo.git("remote", "rename", "origin", "here")
+    finished.repo.git("remote", "add", "origin", "https://github.com/harbour/cranes")
     assert steps() == ["sow deliver"] * 2
-    assert "before you clean up" in scene.repo.ok("runs", "show").out
-    scene.repo.git("remote", "remove", "origin")
-    scene.repo.git("remote", "rename", "here", "origin")
-    assert scene.deliver().code == 0
+    assert "before you clean up" in finished.repo.ok("runs", "show").out
+    finished.repo.git("remote", "remove", "origin")
+    finished.repo.git("remote", "rename", "here", "origin")
+    assert finished.deliver().code == 0
     assert steps() == ["sow deliver watch"] * 2
-    scene.change_delivery(state="merged")
+    finished.change_delivery(state="merged")
     assert steps() == ["sow cleanup"] * 2
-    assert "is merged: clean up" in scene.repo.ok("status").out
+    assert "is merged: clean up" in finished.repo.ok("status").out
 
 
-def test_another_remote_is_named_and_kept(scene: Scene):
+def test_another_remote_is_named_and_kept(finished: Scene):
     """Without an origin the hint names the other remote, and later calls use the remote of the request."""
-    scene.run()
-    scene.repo.git("remote", "rename", "origin", "up")
-    done = scene.deliver()
+    finished.repo.git("remote", "rename", "origin", "up")
+    done = finished.deliver()
     assert done.code == 2
     assert "hint: sow deliver --remote up\n" in done.err
-    assert scene.deliver("--remote", "up").code == 0
-    again = scene.deliver()
+    assert finished.deliver("--remote", "up").code == 0
+    again = finished.deliver()
     assert again.code == 0, again
 
 
-def test_a_host_without_a_login_is_not_taken_for_github(scene: Scene):
-    scene.run()
-    scene.repo.git("remote", "set-url", "origin", "https://code.example.org/harbour/cranes.git")
-    done = scene.deliver()
+def test_a_host_without_a_login_is_not_taken_for_github(finished: Scene):
+    finished.repo.git("remote", "set-url", "origin", "https://code.example.org/harbour/cranes.git")
+    done = finished.deliver()
     assert done.code == 4
     assert "code.example.org is on no GitHub or GitLab that gh or glab is logged in to" in done.err
     assert "if it is a GitLab: glab auth login --hostname code.example.org" in done.err
@@ -197,167 +187,154 @@ def test_a_method_after_a_space_names_the_right_form(scene: Scene):
 
 
 @pytest.mark.parametrize("new_project", [False, True])
-def test_after_a_cleanup_the_hint_restores_the_project(scene: Scene, new_project: bool):
+def test_after_a_cleanup_the_hint_restores_the_project(finished: Scene, new_project: bool):
     """A project that was cleaned up too early is restored by the command of the hint, and is delivered."""
-    scene.run()
-    scene.repo.ok("project", "save")
-    scene.repo.ok("cleanup", "--commit")
+    finished.repo.ok("project", "save")
+    finished.repo.ok("cleanup", "--commit")
     if new_project:
-        scene.repo.ok("project", "new", "Harbour")
-    done = scene.deliver()
+        finished.repo.ok("project", "new", "Harbour")
+    done = finished.deliver()
     assert done.code == 2
     assert "the project of feat/harbour was removed by sow cleanup; deliver before you clean up" in done.err
     for command in done.err.partition("bring it back: ")[2].partition(", then")[0].split(" && "):
         words = command.split()
         assert words[0] in ("mv", "sow")
         if words[0] == "sow":
-            scene.repo.ok(*words[1:])
+            finished.repo.ok(*words[1:])
         else:
-            os.rename(scene.repo.root / words[1], scene.repo.root / words[2])
-    done = scene.deliver()
+            os.rename(finished.repo.root / words[1], finished.repo.root / words[2])
+    done = finished.deliver()
     assert done.code == 0, done
-    assert "**1 (010)** Add a crane: completed" in scene.pull["body"]
+    assert "**1 (010)** Add a crane: completed" in finished.pull["body"]
 
 
-def test_after_a_cleanup_without_a_copy_the_hint_is_to_push_by_hand(scene: Scene):
-    scene.run()
-    scene.repo.ok("cleanup")
-    shutil.rmtree(scene.repo.root / ".sow/local/removed")
-    done = scene.deliver()
+def test_after_a_cleanup_without_a_copy_the_hint_is_to_push_by_hand(finished: Scene):
+    finished.repo.ok("cleanup")
+    shutil.rmtree(finished.repo.root / ".sow/local/removed")
+    done = finished.deliver()
     assert done.code == 2
     assert "git push -u origin feat/harbour, then open the request by hand" in done.err
 
 
-def test_another_branch_names_the_branch_of_the_result(scene: Scene):
+def test_another_branch_names_the_branch_of_the_result(finished: Scene):
     """The hint switches to the branch with the last run's result."""
-    scene.run()
-    scene.repo.ok("project", "save")
-    scene.repo.git("switch", "-q", "main")
-    done = scene.deliver()
+    finished.repo.ok("project", "save")
+    finished.repo.git("switch", "-q", "main")
+    done = finished.deliver()
     assert done.code == 2
     assert "main has no project; the result of the last run is on feat/harbour" in done.err
     assert "git switch feat/harbour, then run the same command again" in done.err
-    scene.repo.git("switch", "-q", "feat/harbour")
-    assert scene.deliver().code == 0
+    finished.repo.git("switch", "-q", "feat/harbour")
+    assert finished.deliver().code == 0
 
 
 @pytest.mark.parametrize("after", ["before the push", "before the request"])
-def test_a_killed_delivery_can_be_repeated(scene: Scene, after: str):
+def test_a_killed_delivery_can_be_repeated(finished: Scene, after: str):
     """Nothing is pushed or opened twice, at whatever step the first call was killed."""
-    scene.run()
     if after == "before the push":
-        scene.server.read_only = True
+        finished.server.read_only = True
     else:
-        scene.server.fail("^POST /repos/[^/]+/[^/]+/pulls$", 502)
-    assert scene.deliver().code != 0
-    scene.server.read_only = False
-    assert scene.deliver().code == 0
-    assert len(scene.server.pulls) == 1
-    assert scene.delivery()["head"] == scene.server.branch_head("feat/harbour")
-    assert scene.delivery()["number"] == scene.pull["number"]
+        finished.server.fail("^POST /repos/[^/]+/[^/]+/pulls$", 502)
+    assert finished.deliver().code != 0
+    finished.server.read_only = False
+    assert finished.deliver().code == 0
+    assert len(finished.server.pulls) == 1
+    assert finished.delivery()["head"] == finished.server.branch_head("feat/harbour")
+    assert finished.delivery()["number"] == finished.pull["number"]
 
 
 @pytest.mark.parametrize("name", ["cranes", "my-cranes"])
-def test_without_push_permission_the_fork_is_used(scene: Scene, name: str):
+def test_without_push_permission_the_fork_is_used(finished: Scene, name: str):
     """The fork is found on the forge, also with another name, and needs no remote; without one, the hint makes it."""
-    scene.run()
-    scene.server.read_only = True
-    refused = scene.deliver()
+    finished.server.read_only = True
+    refused = finished.deliver()
     assert refused.code == 4
     assert "you may not push to harbour/cranes, and ada has no fork of it" in refused.err
     assert "hint: gh repo fork harbour/cranes --remote --remote-name fork, then: sow deliver" in refused.err
-    scene.server.add_fork("ada", name)
-    done = scene.deliver()
+    finished.server.add_fork("ada", name)
+    done = finished.deliver()
     assert done.code == 0, done
-    assert (scene.pull["owner"], scene.pull["name"]) == ("ada", name)
-    assert scene.server.branch_head("feat/harbour") == ""
-    assert scene.server.branch_head("feat/harbour", "ada", name) == scene.delivery()["head"]
-    assert scene.delivery()["fork"] == f"ada/{name}"
-    (scene.repo.root / "quay.txt").write_text("stone\n")
-    scene.repo.git("add", "quay.txt")
-    scene.repo.git("commit", "-q", "-m", "Add a quay")
-    assert scene.deliver().code == 0
-    assert len(scene.server.pulls) == 1
-    assert scene.server.branch_head("feat/harbour", "ada", name) == scene.delivery()["head"]
+    assert (finished.pull["owner"], finished.pull["name"]) == ("ada", name)
+    assert finished.server.branch_head("feat/harbour") == ""
+    assert finished.server.branch_head("feat/harbour", "ada", name) == finished.delivery()["head"]
+    assert finished.delivery()["fork"] == f"ada/{name}"
+    (finished.repo.root / "quay.txt").write_text("stone\n")
+    finished.repo.git("add", "quay.txt")
+    finished.repo.git("commit", "-q", "-m", "Add a quay")
+    assert finished.deliver().code == 0
+    assert len(finished.server.pulls) == 1
+    assert finished.server.branch_head("feat/harbour", "ada", name) == finished.delivery()["head"]
 
 
-def test_the_remote_of_a_fork_is_used(scene: Scene):
+def test_the_remote_of_a_fork_is_used(finished: Scene):
     """A remote can have a URL with which the user can push, such as one of ssh; another repository does not count."""
-    scene.run()
-    scene.server.read_only = True
-    scene.server.add_fork("ada")
-    scene.server.add_repository("ada", "notes")
-    scene.repo.git("remote", "add", "notes", scene.server.url("ada", "notes"))
-    scene.repo.git("remote", "add", "mine", scene.server.url("ada"))
-    scene.repo.git("config", "remote.mine.push", "+refs/heads/*:refs/heads/*")
-    done = scene.deliver()
+    finished.server.read_only = True
+    finished.server.add_fork("ada")
+    finished.server.add_repository("ada", "notes")
+    finished.repo.git("remote", "add", "notes", finished.server.url("ada", "notes"))
+    finished.repo.git("remote", "add", "mine", finished.server.url("ada"))
+    finished.repo.git("config", "remote.mine.push", "+refs/heads/*:refs/heads/*")
+    done = finished.deliver()
     assert done.code == 0, done
-    assert scene.repo.git("rev-parse", "refs/remotes/mine/feat/harbour").strip() == scene.delivery()["head"]
-    assert scene.server.git("for-each-ref", owner="ada", name="notes") == ""
+    assert finished.repo.git("rev-parse", "refs/remotes/mine/feat/harbour").strip() == finished.delivery()["head"]
+    assert finished.server.git("for-each-ref", owner="ada", name="notes") == ""
 
 
-def test_a_fork_that_refuses_the_push_is_one_error_without_a_password(scene: Scene):
+def test_a_fork_that_refuses_the_push_is_one_error_without_a_password(finished: Scene):
     """The hint has the URL of the fork; the password of the remote's URL is not in it."""
-    scene.run()
-    scene.server.read_only = True
-    scene.server.add_fork("ada")
-    hook = scene.server.repositories / "ada/cranes.git/hooks/pre-receive"
+    finished.server.read_only = True
+    finished.server.add_fork("ada")
+    hook = finished.server.repositories / "ada/cranes.git/hooks/pre-receive"
     hook.write_text("#!/bin/sh\necho 'error: GH006: Protected branch update failed.' >&2\nexit 1\n")
     hook.chmod(0o755)
-    scene.repo.git("remote", "set-url", "origin", scene.server.url().replace("https://", "https://ada:hunter2@"))
-    done = scene.deliver()
+    finished.repo.git("remote", "set-url", "origin", finished.server.url().replace("https://", "https://ada:hunter2@"))
+    done = finished.deliver()
     assert done.code == 4, done
-    assert f"hint: let somebody push who may: git push {scene.server.url('ada')} " in done.err
+    assert f"hint: let somebody push who may: git push {finished.server.url('ada')} " in done.err
     assert "hunter2" not in done.err
 
 
-def test_a_forge_that_does_not_answer_about_forks_changes_nothing(scene: Scene):
-    scene.run()
-    scene.server.read_only = True
-    scene.server.fail("/forks$", 502)
-    done = scene.deliver()
+def test_a_forge_that_does_not_answer_about_forks_changes_nothing(finished: Scene):
+    finished.server.read_only = True
+    finished.server.fail("/forks$", 502)
+    done = finished.deliver()
     assert done.code == 1, done
-    assert scene.server.pulls == {}
-    assert not [run for run in scene.plans.runs() if "delivery" in run]
+    assert finished.server.pulls == {}
+    assert not [run for run in finished.plans.runs() if "delivery" in run]
 
 
-def test_a_merged_request_is_finished(scene: Scene):
-    scene.run()
-    assert scene.deliver().code == 0
-    commit = scene.server.merge(scene.pull["number"], "squash")
-    done = scene.deliver()
-    assert (done.code, scene.delivery()["state"], scene.delivery()["merge_commit"]) == (0, "merged", commit)
+def test_a_merged_request_is_finished(delivered: Scene):
+    commit = delivered.server.merge(delivered.pull["number"], "squash")
+    done = delivered.deliver()
+    assert (done.code, delivered.delivery()["state"], delivered.delivery()["merge_commit"]) == (0, "merged", commit)
     assert "is merged" in done.out
 
 
 @pytest.mark.parametrize("method", ["merge", "squash"])
-def test_after_a_merge_that_sow_did_not_see_nothing_is_left_to_do(scene: Scene, method: str):
+def test_after_a_merge_that_sow_did_not_see_nothing_is_left_to_do(finished: Scene, method: str):
     """Once the user has fetched the base, status and cleanup know that the request is merged."""
-    scene.run()
-    scene.repo.ok("project", "save")
-    assert scene.deliver().code == 0
-    scene.repo.git("remote", "add", "forge", "git@gitlab.example.org:harbour/cranes.git")  # a name that is known
+    finished.repo.ok("project", "save")
+    assert finished.deliver().code == 0
+    finished.repo.git("remote", "add", "forge", "git@gitlab.example.org:harbour/cranes.git")  # a name that is known
     step = "sow deliver watch"
-    assert scene.repo.ok("status", "--json").json["next"]["command"] == step
-    scene.server.git("update-ref", "refs/heads/main", scene.server.git(
+    assert finished.repo.ok("status", "--json").json["next"]["command"] == step
+    finished.server.git("update-ref", "refs/heads/main", finished.server.git(
         "commit-tree", "main^{tree}", "-p", "main", "-m", "Another change"))  # fmt: skip
-    scene.repo.git("fetch", "-q", "origin")
-    assert scene.repo.ok("status", "--json").json["next"]["command"] == step
-    number = scene.pull["number"]
-    scene.server.merge(number, method)
-    assert scene.repo.ok("status", "--json").json["next"]["command"] == step
-    scene.repo.git("fetch", "-q", "origin")
-    assert scene.repo.ok("status", "--json").json["next"]["command"] == "sow cleanup"
-    assert f"request {number} is merged into main: git switch main" in scene.repo.ok("cleanup").out
+    finished.repo.git("fetch", "-q", "origin")
+    assert finished.repo.ok("status", "--json").json["next"]["command"] == step
+    number = finished.pull["number"]
+    finished.server.merge(number, method)
+    assert finished.repo.ok("status", "--json").json["next"]["command"] == step
+    finished.repo.git("fetch", "-q", "origin")
+    assert finished.repo.ok("status", "--json").json["next"]["command"] == "sow cleanup"
+    assert f"request {number} is merged into main: git switch main" in finished.repo.ok("cleanup").out
 
 
-def test_a_closed_request_is_not_opened_again(scene: Scene):
-    scene.run()
-    assert scene.deliver().code == 0
-    scene.pull["state"] = "closed"
-    done = scene.deliver()
+def test_a_closed_request_is_not_opened_again(delivered: Scene):
+    delivered.pull["state"] = "closed"
+    done = delivered.deliver()
     assert done.code == 4
-    assert f"pull request {scene.pull['number']} was closed" in done.err
+    assert f"pull request {delivered.pull['number']} was closed" in done.err
 
 
 def test_bad_input_changes_nothing(scene: Scene):
@@ -412,40 +389,36 @@ def test_the_request_closes_the_issues_of_its_plans(scene: Scene):
     assert "elsewhere" not in scene.pull["body"]
 
 
-def test_the_journal_has_every_step(scene: Scene):
-    scene.run()
-    assert scene.deliver().code == 0
-    assert [entry["event"] for entry in scene.plans.journal("request_pushed", "request_opened")] == [
+def test_the_journal_has_every_step(delivered: Scene):
+    assert [entry["event"] for entry in delivered.plans.journal("request_pushed", "request_opened")] == [
         "request_pushed",
         "request_opened",
     ]
 
 
-def test_a_protected_branch_is_an_error(scene: Scene):
+def test_a_protected_branch_is_an_error(finished: Scene):
     """The refusal of the forge is one error with a command; nothing is opened, and the next call continues."""
-    scene.run()
-    hook = scene.server.repositories / "harbour/cranes.git/hooks/pre-receive"
+    hook = finished.server.repositories / "harbour/cranes.git/hooks/pre-receive"
     hook.write_text(
         "#!/bin/sh\necho 'error: GH006: Protected branch update failed for refs/heads/feat/harbour.' >&2\nexit 1\n"
     )
     hook.chmod(0o755)
-    done = scene.deliver()
+    done = finished.deliver()
     assert done.code == 4
     assert "the forge protects feat/harbour: remote: error: GH006: Protected branch update failed" in done.err
     assert "hint: let somebody push who may: git push origin " in done.err
-    assert scene.server.pulls == {}
+    assert finished.server.pulls == {}
     hook.unlink()
-    assert scene.deliver().code == 0
+    assert finished.deliver().code == 0
 
 
-def test_an_existing_request_is_used(scene: Scene):
+def test_an_existing_request_is_used(finished: Scene):
     """The title and text of a request that the user opened stay, and sow adds its section; another base is an error."""
-    scene.run()
-    scene.repo.git("push", "-q", "origin", "HEAD:refs/heads/feat/harbour", "HEAD~1:refs/heads/release")
-    scene.server.open_pull("feat/harbour", "Cranes", "By hand.")
-    done = scene.deliver("--base", "release")
+    finished.repo.git("push", "-q", "origin", "HEAD:refs/heads/feat/harbour", "HEAD~1:refs/heads/release")
+    finished.server.open_pull("feat/harbour", "Cranes", "By hand.")
+    done = finished.deliver("--base", "release")
     assert (done.code, "is for main" in done.err) == (2, True), done
-    assert scene.deliver().code == 0
-    assert scene.pull["title"] == "Cranes"
-    assert scene.pull["body"].startswith("By hand.\n\n<!-- sow")
-    assert scene.delivery()["number"] == scene.pull["number"]
+    assert finished.deliver().code == 0
+    assert finished.pull["title"] == "Cranes"
+    assert finished.pull["body"].startswith("By hand.\n\n<!-- sow")
+    assert finished.delivery()["number"] == finished.pull["number"]

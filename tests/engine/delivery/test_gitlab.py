@@ -6,27 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from support.delivery_scene import Follower, Scene
-from support.gitlab_server import GitLabServer
 
 from sow.errors import Waiting
 
 TRACE = (
     "\x1b[32;1m$ test -f part_010.txt\x1b[0;m\nRunning after_script\n$ rm -rf cache\nERROR: Job failed: exit code 1\n"
 )
-
-
-@pytest.fixture
-def scene(gitlab_scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    for name, value in gitlab_scene.repo.environment.items():
-        monkeypatch.setenv(name, value)
-    gitlab_scene.run()
-    return gitlab_scene
-
-
-@pytest.fixture
-def server(scene: Scene) -> GitLabServer:
-    assert isinstance(scene.server, GitLabServer)
-    return scene.server
 
 
 def nothing() -> None:
@@ -43,23 +28,25 @@ def report(scene: Scene, *ends: tuple[str, str]) -> Callable[[], None]:
     return act
 
 
-def test_the_same_command_again_changes_nothing(scene: Scene, server: GitLabServer):
-    assert scene.deliver().code == 0
+def test_the_same_command_again_changes_nothing(gitlab_delivered: Scene):
+    scene, server = gitlab_delivered, gitlab_delivered.server
     server.requests.clear()
     assert scene.deliver().code == 0
     assert server.calls("^(POST|PUT) ") == []
 
 
-def test_a_request_is_a_draft_by_its_title(scene: Scene, server: GitLabServer):
+def test_a_request_is_a_draft_by_its_title(gitlab_finished: Scene):
     """It gets ready when nothing waits any more, and keeps its title."""
+    scene = gitlab_finished
     assert scene.deliver("--draft").code == 0
     assert scene.pull["title"] == "Draft: Harbour"
     assert scene.deliver().code == 0
     assert scene.pull["title"] == "Harbour"
 
 
-def test_without_the_right_to_push_it_comes_from_the_fork(scene: Scene, server: GitLabServer):
+def test_without_the_right_to_push_it_comes_from_the_fork(gitlab_finished: Scene):
     """The fork is found by what it was made from; its pipeline runs there, with its logs; one who may merges it."""
+    scene, server = gitlab_finished, gitlab_finished.server
     server.read_only = True
     refused = scene.deliver()
     assert refused.code == 4
@@ -87,8 +74,9 @@ def test_without_the_right_to_push_it_comes_from_the_fork(scene: Scene, server: 
     assert follower.follow().state == "merged"
 
 
-def test_a_request_of_another_fork_is_not_taken_over(scene: Scene, server: GitLabServer):
+def test_a_request_of_another_fork_is_not_taken_over(gitlab_finished: Scene):
     """A stranger's request from a branch of the same name stays as it is."""
+    scene, server = gitlab_finished, gitlab_finished.server
     server.add_fork("grace")
     scene.repo.git("push", "-q", str(server.repositories / "grace/cranes.git"), "HEAD:refs/heads/feat/harbour")
     theirs = server.open_pull("feat/harbour", "Theirs", "By hand.", owner="grace")
@@ -97,9 +85,9 @@ def test_a_request_of_another_fork_is_not_taken_over(scene: Scene, server: GitLa
     assert scene.delivery()["number"] != theirs
 
 
-def test_a_pipeline_on_a_trial_of_the_merge_counts(scene: Scene, server: GitLabServer):
+def test_a_pipeline_on_a_trial_of_the_merge_counts(gitlab_delivered: Scene):
     """Its commit is not the pushed one, but the merge of that with the base; one that cannot be seen is no check."""
-    assert scene.deliver().code == 0
+    scene, server = gitlab_delivered, gitlab_delivered.server
     server.trials = True
     server.fail("/pipelines/", 403)
     follower = Follower(scene, report(scene, ("unit", "")), report(scene, ("unit", "success")))
@@ -108,8 +96,8 @@ def test_a_pipeline_on_a_trial_of_the_merge_counts(scene: Scene, server: GitLabS
     assert any("1 check under way" in text for text in follower.told)
 
 
-def test_a_pipeline_of_an_earlier_commit_does_not_count(scene: Scene, server: GitLabServer):
-    assert scene.deliver().code == 0
+def test_a_pipeline_of_an_earlier_commit_does_not_count(gitlab_delivered: Scene):
+    scene, server = gitlab_delivered, gitlab_delivered.server
     server.trials = True
     head = scene.delivery()["head"]
     server.trial_commits[head] = server.git("commit-tree", "main^{tree}", "-p", "main", "-m", "An earlier trial")
@@ -119,9 +107,9 @@ def test_a_pipeline_of_an_earlier_commit_does_not_count(scene: Scene, server: Gi
     assert len(follower.pauses) == 2
 
 
-def test_a_job_whose_command_passes_here_runs_a_second_time(scene: Scene, server: GitLabServer):
+def test_a_job_whose_command_passes_here_runs_a_second_time(gitlab_delivered: Scene):
     """The command is in the trace before what runs after the script."""
-    assert scene.deliver().code == 0
+    scene, server = gitlab_delivered, gitlab_delivered.server
     server.checks[scene.delivery()["head"]] = [server.check_run("unit", "failure", log=TRACE)]
     follower = Follower(scene, nothing)
     assert follower.follow("merge").state == "merged"
@@ -129,9 +117,9 @@ def test_a_job_whose_command_passes_here_runs_a_second_time(scene: Scene, server
     assert len(server.calls("^POST .*/retry$")) == 1
 
 
-def test_jobs_that_may_fail_and_jobs_of_a_person(scene: Scene, server: GitLabServer):
+def test_jobs_that_may_fail_and_jobs_of_a_person(gitlab_delivered: Scene):
     """A manual job that holds up the pipeline waits for a person; one that may fail is left out."""
-    assert scene.deliver().code == 0
+    scene, server = gitlab_delivered, gitlab_delivered.server
     report(scene, ("unit", "success"), ("lint", "failure"), ("deploy", "manual"))()
     runs = server.checks[scene.delivery()["head"]]
     runs[1]["allow_failure"] = True
@@ -140,9 +128,9 @@ def test_jobs_that_may_fail_and_jobs_of_a_person(scene: Scene, server: GitLabSer
     assert sum("'deploy' waits for a person" in text for text in follower.told) == 1
 
 
-def test_who_is_believed(scene: Scene, server: GitLabServer):
+def test_who_is_believed(gitlab_delivered: Scene):
     """A resolved thread, a stranger and the user of an access token start nothing."""
-    assert scene.deliver().code == 0
+    scene, server = gitlab_delivered, gitlab_delivered.server
     number = scene.pull["number"]
     server.access |= {"project_7_bot_3f2a": "write", "mallory": "read", "grace": "write"}
     server.comment_on_line(number, "part_010.txt", 1, "thanks!", author="grace")
@@ -177,9 +165,9 @@ def test_a_note_on_a_removed_line_goes_to_the_task_that_removed_it(
     assert "removed line 2 of rails.txt:\n\n| east" in (scene.repo.task_folder("020") / "description.md").read_text()
 
 
-def test_a_merge_that_is_under_way_is_not_a_closed_request(scene: Scene, server: GitLabServer):
+def test_a_merge_that_is_under_way_is_not_a_closed_request(gitlab_delivered: Scene):
     """While GitLab merges, a request is locked."""
-    assert scene.deliver().code == 0
+    scene, server = gitlab_delivered, gitlab_delivered.server
     number = scene.pull["number"]
     view = server.view(scene.pull)
     server.fail(f"^GET .*/merge_requests/{number}$", 200, view | {"state": "locked"})
@@ -187,10 +175,8 @@ def test_a_merge_that_is_under_way_is_not_a_closed_request(scene: Scene, server:
 
 
 @pytest.mark.parametrize(("state", "message"), [("conflict", "conflicts with main"), ("need_rebase", "must first")])
-def test_a_request_that_cannot_be_merged_is_left_to_the_user(
-    scene: Scene, server: GitLabServer, state: str, message: str
-):
-    assert scene.deliver().code == 0
+def test_a_request_that_cannot_be_merged_is_left_to_the_user(gitlab_delivered: Scene, state: str, message: str):
+    scene, server = gitlab_delivered, gitlab_delivered.server
     report(scene, ("unit", "success"))()
     server.merge_state = state
     with pytest.raises(Waiting, match=message):
@@ -198,9 +184,9 @@ def test_a_request_that_cannot_be_merged_is_left_to_the_user(
     assert server.calls("/merge$") == []
 
 
-def test_a_missing_approval_is_waited_for(scene: Scene, server: GitLabServer):
+def test_a_missing_approval_is_waited_for(gitlab_delivered: Scene):
     """Nothing is merged until GitLab says that it can be, also when it still counts the pipeline."""
-    assert scene.deliver().code == 0
+    scene, server = gitlab_delivered, gitlab_delivered.server
     report(scene, ("unit", "success"))()
     server.merge_state = "not_approved"
     states = ["ci_still_running", "checking", "clean"]
@@ -209,8 +195,8 @@ def test_a_missing_approval_is_waited_for(scene: Scene, server: GitLabServer):
     assert len(server.calls("^PUT .*/merge$")) == 1
 
 
-def test_a_push_between_the_check_and_the_merge_is_not_merged_unseen(scene: Scene, server: GitLabServer):
-    assert scene.deliver().code == 0
+def test_a_push_between_the_check_and_the_merge_is_not_merged_unseen(gitlab_delivered: Scene):
+    scene, server = gitlab_delivered, gitlab_delivered.server
     report(scene, ("unit", "success"))()
     server.ci = lambda sha: [{"name": "unit"}]
     server.fail("^PUT .*/merge", 409)
@@ -229,8 +215,9 @@ BAD = [
 ]
 
 
-def test_a_bad_answer_names_no_fork(scene: Scene, server: GitLabServer):
+def test_a_bad_answer_names_no_fork(gitlab_finished: Scene):
     """Nothing is pushed to a place that is not a fork of the project."""
+    scene, server = gitlab_finished, gitlab_finished.server
     server.read_only = True
     root = {"forked_from_project": {"path_with_namespace": "harbour/cranes"}}
     server.fail("/forks$", 200, [root | answer if isinstance(answer, dict) else answer for answer in BAD])

@@ -10,16 +10,6 @@ from support.delivery_scene import Follower, Scene
 from sow.errors import SowError, Waiting
 
 
-@pytest.fixture
-def delivered(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    """A scene with an open request; this process has its environment until the end of the test."""
-    for name, value in scene.repo.environment.items():
-        monkeypatch.setenv(name, value)
-    scene.run()
-    assert scene.deliver().code == 0
-    return scene
-
-
 def nothing() -> None:
     """Does nothing."""
 
