@@ -185,8 +185,8 @@ class ObjectReader:
             return None
         if not words.endswith(b"\n"):  # too long, or the end of git
             return None
-        found = words.decode("utf-8", "replace").split()
-        return (found[0], found[1]) if len(found) == len(HEAD) and found[2].isdigit() else ("", "")
+        head = words.decode("utf-8", "replace").split()
+        return (head[0], head[1]) if len(head) == len(HEAD) and head[2].isdigit() else ("", "")
 
     def content(self, name: str) -> bytes:
         """Returns the content of an object as it is stored: no filter is run."""
