@@ -28,10 +28,11 @@ def validator_files() -> dict[Path, str]:
 
 
 def type_file() -> dict[Path, str]:
-    """Returns the stub with the types of the state files."""
+    """Returns the stub with the types of the state files, and the module that has their names."""
     folder = PACKAGE / "store" / "schemas" / f"v{VERSION}"
     text = types.write(lambda name: json.loads((folder / f"{name}.json").read_text()))
-    return {PACKAGE / "domain" / "documents" / "state.pyi": text}
+    documents = PACKAGE / "domain" / "documents"
+    return {documents / "state.pyi": text, documents / "state.py": types.write_runtime()}
 
 
 def lifecycles() -> str:

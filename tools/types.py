@@ -77,6 +77,18 @@ HEAD = '''"""The types of the state files, for the type checker only. Written by
 
 from typing import NotRequired, TypedDict
 '''
+RUNTIME = '''"""The types of the state files, for the type checker: the stub `state.pyi` has their fields.
+
+While sow runs, each name stands for an ordinary mapping: creating the real classes would cost every command some
+milliseconds. Written by `make generate` from the schemas.
+"""
+
+'''
+
+
+def write_runtime() -> str:
+    """Returns the text of the module beside the stub."""
+    return RUNTIME + "".join(f"{name} = dict\n" for name in CLASSES)
 
 
 def write(load: Callable[[str], Schema]) -> str:

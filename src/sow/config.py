@@ -384,13 +384,13 @@ def executor_error(executor: ExecutorConfig) -> str:
     """Returns what is wrong with an executor beyond its schema, with the field, or ""."""
     if executor.origin == DEFAULT:
         return ""
-    from sow.executors import settings
+    from sow.executors.settings import setting_error
 
     is_name, rule = FORMATS["sow-agent"]
     if not is_name(executor.name):
         return f"agents.executors: {executor.name!r} is no name for an executor; use {rule}"
     try:
-        problem = settings.setting_error(executor.type, executor.settings, executor.custom_args)
+        problem = setting_error(executor.type, executor.settings, executor.custom_args)
     except SowError as error:  # its type is unknown, or cannot be loaded
         problem = f"type: {error.message}; {error.hint}"
     return f"agents.executors.{executor.name}.{problem}" if problem else ""

@@ -9,8 +9,8 @@ from typing import Any
 from sow.domain import phase as phases
 from sow.domain.documents.state import Phase, Task
 from sow.domain.inbox import Item
-from sow.domain.task import ENDED_STATUSES, waits_for
-from sow.domain.text.similar_text import answer_command, without_details
+from sow.domain.task import ENDED_STATUSES, answer_command, waits_for
+from sow.domain.text.similar_text import without_details
 
 RANK = {"high": 0, "medium": 1, "low": 2}
 STOP_COMMAND = "sow runs stop"

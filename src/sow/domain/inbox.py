@@ -9,8 +9,8 @@ from typing import Any
 from sow.domain.checks import refusals, task_checks
 from sow.domain.documents.state import Phase, Task
 from sow.domain.plans import graph
-from sow.domain.task import is_approved
-from sow.domain.text.similar_text import NO_VERDICT_PREFIX, UNMERGEABLE_PREFIX, answer_command
+from sow.domain.task import answer_command, is_approved
+from sow.domain.text.similar_text import NO_VERDICT_PREFIX, UNMERGEABLE_PREFIX
 
 Item = dict[str, "Any"]
 

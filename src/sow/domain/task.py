@@ -27,6 +27,7 @@ FIELDS = (
 )  # those that `sow task set` changes
 PRIORITIES = ("low", "medium", "high")
 DEFAULT_AGENT = "implementer"
+FINAL_CHECKS_PREFIX = "final checks: "  # begins a question about a check that fails on the final tree
 
 TASK = Lifecycle(
     "task",
@@ -101,6 +102,11 @@ def require_dependencies_done(task: Task, statuses: Mapping[str, str]) -> None:
 def resolve_command(ident: str, note_id: str) -> str:
     """Returns the command by which a worker or a person resolves a note of a task."""
     return f'sow note resolve {note_id} --task {ident} --resolution "…"'
+
+
+def answer_command(target: str, question: str) -> str:
+    """Returns the command that answers a question. A question about final checks has fixed answers."""
+    return f'sow answer {target} "{"send back" if question.startswith(FINAL_CHECKS_PREFIX) else "…"}"'
 
 
 def is_approved(task: Task) -> bool:

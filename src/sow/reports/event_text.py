@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.domain.checks import refusals
 from sow.domain.ids import is_member
-from sow.domain.text.similar_text import answer_command
+from sow.domain.task import answer_command
 from sow.domain.text.units import counted, format_seconds, listed, stopwatch
 from sow.system import clock, width
 from sow.system.process.exit_code import exit_text

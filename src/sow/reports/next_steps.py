@@ -9,7 +9,8 @@ from typing import Any
 from sow.domain import advice
 from sow.domain.ids import is_member
 from sow.domain.inbox import start_without
-from sow.domain.text.similar_text import FINAL_CHECKS_PREFIX, answer_command, without_details
+from sow.domain.task import FINAL_CHECKS_PREFIX, answer_command
+from sow.domain.text.similar_text import without_details
 from sow.reports import report_text as words
 from sow.store.files.checkout_home import Home
 from sow.store.runs.run_folder import RunFolder, is_empty, is_workflow_run

@@ -14,7 +14,6 @@ from sow.system.clock import epoch_of
 
 Span = dict[str, Any]
 
-EMPTY = JournalEntry({})
 LONGEST = 400  # characters of the text of a span or a mark
 
 
@@ -130,7 +129,7 @@ class TurnRecord:
 class TaskRecord:
     """The journal's data about one task or one agent of a workflow."""
 
-    start_entry: JournalEntry = EMPTY  # the task's part of run_started
+    start_entry: JournalEntry = field(default_factory=lambda: JournalEntry({}))  # the task's part of run_started
     started: float | None = None  # start of the current work, in seconds of its process
     begun: float | None = None  # the same in seconds since 1970
     active: float = 0.0  # seconds of finished work

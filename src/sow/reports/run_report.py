@@ -23,7 +23,7 @@ from sow.store.files.checkout_home import Home
 from sow.store.projects import feedback, task_folder
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
-from sow.store.runs.run_folder import RunFolder
+from sow.store.runs.run_folder import RunFolder, is_workflow_run
 from sow.system.clock import epoch_of
 
 Document = dict[str, Any]
@@ -234,7 +234,7 @@ def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
     try:
         if crew_rows.is_workflow_missing(home, run):
             return {}, [WORKFLOW_MISSING]
-        crew = crew_rows.states(home, project_id)
+        crew = crew_rows.states(home, project_id) if is_workflow_run(run) else None
         if crew is not None:
             return crew, []
         project = projects.load(home)

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from sow.cli.output import ESCAPED
 from sow.domain.runs.journal_entry import JournalEntry
-from sow.domain.text.similar_text import answer_command
+from sow.domain.task import answer_command
 from sow.domain.text.units import format_minutes, stopwatch
 from sow.reports import event_text
 from sow.reports.remaining_time import RemainingTime

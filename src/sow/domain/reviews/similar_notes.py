@@ -21,14 +21,12 @@ MAX_LINE = 300
 SHORTEST = 4  # letters of a topic word
 # Words that are frequent in notes and are no topic.
 COMMON = frozenset(
-    words(
-        """about added after again agent also always assume assumed assuming assumption because before being both cannot
-        case change choice code could does done each either else every existing explicit field file first from given
-        have instead into just keep kept like made make mean more most must need needed never none note once only other
-        over plan please possible question requirement same shall should since some such task than that their them then
-        there these they this those under unless until used user using value want what when where whether which while
-        will with within without work would"""
-    )
+    """about added after again agent also always assume assumed assuming assumption because before being both cannot
+    case change choice code could does done each either else every existing explicit field file first from given
+    have instead into just keep kept like made make mean more most must need needed never none note once only other
+    over plan please possible question requirement same shall should since some such task than that their them then
+    there these they this those under unless until used user using value want what when where whether which while
+    will with within without work would""".split()  # noqa: SIM905
 )
 
 

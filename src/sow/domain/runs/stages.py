@@ -13,7 +13,7 @@ from sow.domain.checks import task_checks
 from sow.domain.documents.state import Check, Evidence, Finding, Review, Task, Work
 from sow.domain.reviews import verdict
 from sow.domain.reviews.finding import repeated_errors
-from sow.domain.task import is_approved
+from sow.domain.task import FINAL_CHECKS_PREFIX, is_approved
 from sow.domain.text import similar_text
 from sow.domain.text.similar_text import similar, words
 
@@ -21,7 +21,7 @@ TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
 LOOP = 3  # If the same question is asked this often, only a person can end the loop.
 PROTECTED = "protected paths"  # the command in the evidence for a change of a protected path
 UNMERGEABLE = similar_text.UNMERGEABLE_PREFIX
-FINAL = similar_text.FINAL_CHECKS_PREFIX
+FINAL = FINAL_CHECKS_PREFIX
 FEEDBACK = "a person gave feedback on it"
 SAME = "the same finding again: "
 MOST_CAUSE = 200

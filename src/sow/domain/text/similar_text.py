@@ -19,7 +19,6 @@ CHANGING = (
 )
 
 NO_VERDICT_PREFIX = "no verdict: "  # begins a question about a review whose verdict cannot be read
-FINAL_CHECKS_PREFIX = "final checks: "  # begins a question about a check that fails on the final tree
 UNMERGEABLE_PREFIX = "it could not be merged"  # begins the question about a conflict
 
 
@@ -38,11 +37,6 @@ def without_changing_parts(text: str) -> str:
 def without_details(question: str) -> str:
     """Returns a question without the details that a run adds."""
     return question.partition(DETAILS)[0]
-
-
-def answer_command(target: str, question: str) -> str:
-    """Returns the command that answers a question. A question about final checks has fixed answers."""
-    return f'sow answer {target} "{"send back" if question.startswith(FINAL_CHECKS_PREFIX) else "…"}"'
 
 
 def similar(question_a: str, question_b: str) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sow.domain.task import ENDED_STATUSES
-from sow.domain.text.similar_text import answer_command
+from sow.domain.task import ENDED_STATUSES, answer_command
 from sow.domain.text.units import listed
 from sow.engine.checks import final_checks
 from sow.engine.runs.run_context import Isolation, RunContext

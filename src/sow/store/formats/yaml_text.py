@@ -164,9 +164,12 @@ def _syntax(error: ValueError, path: str) -> InvalidFile:
 def _scan(text: str, path: str) -> int:
     """Scans the events and raises for what the fast parser would accept silently; returns the number of keys."""
     from sow.domain.text import yaml_nodes  # here, because it loads a second parser
-    from sow.store.formats import merge_conflict
+    from sow.store.formats.validation import CONFLICT_MARKS
 
-    merge_conflict.refuse(text, path, load)
+    if any(mark in text for mark in CONFLICT_MARKS):
+        from sow.store.formats import merge_conflict
+
+        merge_conflict.refuse(text, path, load)
     try:
         return yaml_nodes.parse(text, depth=MAX_DEPTH, nodes=MAX_VALUES).count_keys()
     except yaml_nodes.BadYamlError as error:

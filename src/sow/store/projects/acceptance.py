@@ -10,7 +10,7 @@ from sow.domain.checks import task_checks
 from sow.domain.documents.state import Task
 from sow.domain.inbox import accept_command
 from sow.domain.runs import stages
-from sow.domain.text.similar_text import FINAL_CHECKS_PREFIX
+from sow.domain.task import FINAL_CHECKS_PREFIX
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.projects import feedback, task_folder, task_updates, tasks
