@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.command_line import repository
 from bench.timing import SOW
 from sow.cli.main import run_forwarded
-from sow.domain.actor import WORKER, Actor
+from sow.domain.task import WORKER, Actor
 from sow.system.process.channel_server import Channel
 
 LIMIT = 1.2

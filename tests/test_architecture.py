@@ -45,9 +45,9 @@ plans.yaml_plan plans.settings plans.checks plans.fields plans.field_reader plan
 plans.values plans
 system.remote_git system.git system.sealed_git system.git_worktree_files system.sandbox system.environment
 system.redaction system.checkout system.process system.channel system.caller system.process_table
-system.terminal system.width system.plain_file system.random_ids system.clock system.crash_points system
-domain.advice domain.install domain.runs domain.phase domain.workflows domain.inbox domain.checks domain.reviews
-domain.plans domain.note domain.task domain.text domain.inputs domain.documents domain.lifecycle domain.ids domain.actor
+system.terminal system.plain_file system.random_ids system.clock system.crash_points system
+domain.install domain.runs domain.workflows domain.inbox domain.phase domain.checks domain.reviews
+domain.plans domain.task domain.text domain.inputs domain.documents
 domain errors record __init__
 """.split()  # noqa: SIM905
 RANK = {part: position for position, part in enumerate(ORDER)}
@@ -65,7 +65,7 @@ DOORS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "bre
 MOST_MODULES = 20  # of a folder
 LEAST_LINES = 40
 PURE_IMPORTS = {"__future__", "typing", "collections.abc", "bisect", "hashlib", "heapq", "json", "sow.errors"}
-PURE_IMPORTS |= {"configparser", "dataclasses", "fnmatch", "re", "shlex", "tomllib", "yaml"}
+PURE_IMPORTS |= {"configparser", "dataclasses", "fnmatch", "re", "shlex", "tomllib", "unicodedata", "yaml"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

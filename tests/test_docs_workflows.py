@@ -10,7 +10,7 @@ from support.paths import ROOT
 from support.quick_cases import all_of
 
 from sow.cli.command import find, parse
-from sow.domain.note import CATEGORIES, NOTE, RESOLVED_BY
+from sow.domain.task import CATEGORIES, NOTE, RESOLVED_BY
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 
 PAGE = (ROOT / "docs" / "how-to" / "workflows.md").read_text()

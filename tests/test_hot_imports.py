@@ -30,8 +30,8 @@ HEAVY = {
 # follow the start-up rules: nothing heavy is imported, and what only the type checker needs is not imported at all.
 HOT_MODULES = """
 agents.agent agents.briefing agents.prompts agents.registry cli.agents.agent cli.agents.spawn cli.agents.turn_output
-cli.command cli.context cli.main cli.project.log cli.tasks.note cli.tasks.task cli.worker_commands config domain.actor
-domain.ids domain.inputs domain.lifecycle domain.note domain.phase domain.task engine.turns.allowed_commands
+cli.command cli.context cli.main cli.project.log cli.tasks.note cli.tasks.task cli.worker_commands config domain.task
+domain.inputs domain.phase engine.turns.allowed_commands
 engine.turns.sow_command engine.turns.recovery engine.turns.runner engine.turns.settle
 engine.turns.task_turn engine.turns.turn engine.turns.turn_settings errors executors.adapter
 executors.binary executors.clis.claude executors.events executors.executor_types executors.json_lines
@@ -44,7 +44,7 @@ system.environment system.plain_file system.process.child_process system.process
 system.process.process_tree system.process_table system.random_ids system.redaction system.sandbox system.terminal
 """.split()  # noqa: SIM905
 # `sow plan show` is measured by the benchmark: these modules on its path import nothing for the type checker either.
-PLAN_SHOW = {"cli.output", "cli.plans.show", "domain.plans.plan", "domain.plans.planned_tasks", "plans.describe"}
+PLAN_SHOW = {"cli.output", "cli.plans.show", "domain.plans.plan", "plans.describe"}
 # Packages in which all other modules import types as usual.
 PLAIN = (
     "agents", "cli", "dashboard/data", "domain/plans", "domain/reviews", "domain/text", "domain/workflows",
@@ -72,7 +72,7 @@ sys.exit(main(sys.argv[1:]))
 """
 # What is needed for the end of a turn, for other commands, or for few turns.
 LATE = {
-    "json", "pathlib", "sow.cli.agents.result", "sow.cli.project.log", "sow.cli.output", "sow.domain.note",
+    "json", "pathlib", "sow.cli.agents.result", "sow.cli.project.log", "sow.cli.output",
     "sow.store.files.set_aside", "sow.store.projects.log", "sow.store.projects.feedback",
     "sow.store.formats.json_text", "sow.store.projects.notes", "sow.store.validators.notes",
     "sow.store.validators.user_config",

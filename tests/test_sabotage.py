@@ -119,7 +119,7 @@ SABOTAGES = {
         "cli/project/test_phase.py::test_no_phase_can_be_skipped",
     ),
     "a worker settles matters of security": Sabotage(
-        "domain/note.py",
+        "domain/task.py",
         '("technology", "architecture", "security", "requirements", "conflict")\n',
         '("technology", "architecture", "requirements", "conflict", "secrets")\n',
         "cli/tasks/test_note.py::test_a_worker_may_not_resolve_a_security_note",
@@ -215,7 +215,7 @@ SABOTAGES = {
         "guarantees/scheduling/test_scheduling.py::test_every_run_follows_the_model_and_ends[0]",
     ),
     "a block counts whatever its nonce is": Sabotage(
-        "domain/reviews/final_answer.py",
+        "domain/reviews/verdict.py",
         'block.get("nonce") != nonce',
         'not block.get("nonce")',
         "guarantees/verdicts/test_verdicts.py::test_a_spoof_is_never_green[a block with the nonce in a list]",
@@ -567,7 +567,7 @@ SABOTAGES = {
         "engine/checks/test_checks.py::test_work_with_a_failed_test_is_not_reviewed",
     ),
     "a rule reads a state file": Sabotage(
-        "domain/ids.py",
+        "domain/inputs.py",
         "from __future__ import annotations\n",
         "from __future__ import annotations\n\nfrom sow.store.files import disk\n",
         "test_architecture.py::test_imports_point_one_way",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agents.test_prompts import commands, parsed
 from sow.agents import crew_briefing, prompts
 from sow.agents.registry import AgentRegistry
-from sow.domain.note import AUTHORITY_CATEGORIES, SELF_CATEGORIES
+from sow.domain.task import AUTHORITY_CATEGORIES, SELF_CATEGORIES
 from sow.domain.workflows import contract_block, design_checks
 from sow.domain.workflows.crew_plan import Member
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT

@@ -15,7 +15,7 @@ from support.quick_cases import all_of
 from sow.agents import prompts
 from sow.agents.agent import JUDGES, STANDARD_AGENTS
 from sow.agents.crew_briefing import CONTRACT
-from sow.domain.task import TASK
+from sow.domain.task import AUTHORITY_CATEGORIES, SELF_CATEGORIES, TASK
 from sow.errors import SowError
 
 if TYPE_CHECKING:
@@ -158,7 +158,6 @@ def test_the_verdict_format_has_its_two_parts() -> None:
 
 def test_the_guidance_on_notes_lists_the_categories_that_must_be_escalated() -> None:
     """The guidance escalates exactly the categories that sow refuses to let a worker resolve."""
-    from sow.domain.note import AUTHORITY_CATEGORIES, SELF_CATEGORIES
 
     must, _, can = prompts.load("guidance/common/notes").partition("## What you can settle yourself")
     assert tuple(re.findall(r"^\| (\w+) \|", must, re.M)[1:]) == AUTHORITY_CATEGORIES

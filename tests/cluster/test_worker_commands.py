@@ -12,7 +12,7 @@ from support.worktree_repo import home_at
 
 from sow.cli.main import run_forwarded
 from sow.cluster.worker_commands import WorkerCommand, apply_commands, read_commands
-from sow.domain.actor import WORKER, Actor
+from sow.domain.task import WORKER, Actor
 from sow.store.projects import log, notes, task_folder
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder

@@ -10,8 +10,7 @@ from support.quick_cases import all_of
 from support.samples import BEFORE, LATER, NOW, phase, task
 
 from sow.cli.command import find, parse
-from sow.domain.advice import next_step, ready, resume_command
-from sow.domain.inbox import items
+from sow.domain.inbox import items, next_step, ready, resume_command
 from sow.domain.task import TASK
 from sow.store.projects.task_document import task_next_step
 

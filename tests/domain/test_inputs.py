@@ -107,13 +107,13 @@ def test_an_invalid_role_is_refused(value):
 @pytest.mark.parametrize("value", ["modified_file", "tests.run", "CI:build-2", "x" * 64])
 def test_a_word_has_no_blanks(value):
     """Letters, digits and a few marks make a word."""
-    assert inputs.word(value, "--action") == value
+    assert inputs.checked_word(value, "--action") == value
 
 
 @all_of("value", ["", "two words", "-x", ".", "a\nb", "a·b", "é", "x" * 65])
 def test_an_invalid_word_is_refused(value):
     """Several words, a leading mark, and characters that would break a log's heading are refused."""
-    assert refusal(inputs.word, value, "--action") == f"--action {value!r} is not one word"
+    assert refusal(inputs.checked_word, value, "--action") == f"--action {value!r} is not one word"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_an_invalid_word_is_refused(value):
 )
 def test_a_path_is_normalised(value, path):
     """A path below the root loses its redundant parts and nothing else."""
-    assert inputs.path(value, "--file") == path
+    assert inputs.checked_path(value, "--file") == path
 
 
 @all_of(
@@ -155,7 +155,7 @@ def test_a_path_is_normalised(value, path):
 )
 def test_a_path_that_leaves_the_root_is_refused(value):
     """Absolute paths, `..`, homes, flags and other systems' paths are refused."""
-    assert refusal(inputs.path, value, "--file") == f"--file {value!r} leaves the repository"
+    assert refusal(inputs.checked_path, value, "--file") == f"--file {value!r} leaves the repository"
 
 
 PARTS = st.lists(
@@ -166,7 +166,7 @@ PARTS = st.lists(
 @given(st.one_of(LETTERS, PARTS.map("/".join)))
 def test_an_accepted_path_stays_below_the_root(value):
     """Any accepted path stays below the root, and is neither a flag nor a home for a program."""
-    if accepts(inputs.path, value, "--file"):
-        path = inputs.path(value, "--file")
+    if accepts(inputs.checked_path, value, "--file"):
+        path = inputs.checked_path(value, "--file")
         assert f"{os.path.normpath(os.path.join('/root', path))}/".startswith("/root/")
         assert not path.startswith(("-", "~", "/"))

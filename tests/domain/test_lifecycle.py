@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sow.domain.lifecycle import Lifecycle
+from sow.domain.task import Lifecycle
 from sow.errors import IllegalStatusChange
 
 DOOR = Lifecycle(

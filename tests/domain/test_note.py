@@ -6,7 +6,7 @@ import pytest
 from support.quick_cases import all_of
 from support.samples import ACTORS, ADA, OWN_WORKER, note
 
-from sow.domain import note as rules
+from sow.domain import task
 from sow.errors import IllegalStatusChange
 
 
@@ -16,7 +16,7 @@ from sow.errors import IllegalStatusChange
 def test_a_resolution_records_author_and_time(actor, resolved_by):
     """A resolved note keeps its fields and gains the answer, its author, and the time."""
     before = note(category="detail")
-    assert rules.resolve(before, "yes, unique", actor=ACTORS[actor], epoch=1727541600) == {
+    assert task.resolve_note(before, "yes, unique", actor=ACTORS[actor], epoch=1727541600) == {
         **before,
         "status": "resolved",
         "resolution": "yes, unique",
@@ -27,14 +27,14 @@ def test_a_resolution_records_author_and_time(actor, resolved_by):
 
 def test_an_answer_keeps_the_reason_of_the_escalation():
     """The reason of the escalation stays in the note when it is answered."""
-    answered = rules.resolve(note("escalated"), "yes", actor=ADA, epoch=1727541600)
+    answered = task.resolve_note(note("escalated"), "yes", actor=ADA, epoch=1727541600)
     assert answered["escalation_reason"] == "a requirement"
 
 
 def test_an_escalation_records_its_reason():
     """An escalated note keeps its fields and gains the reason."""
     before = note(category="security")
-    assert rules.escalate(before, "who may log in?") == {
+    assert task.escalate_note(before, "who may log in?") == {
         **before,
         "status": "escalated",
         "escalation_reason": "who may log in?",
@@ -60,15 +60,15 @@ def test_an_escalation_records_its_reason():
 def test_a_refused_resolution_has_a_hint(before, message, hint):
     """A worker that may not resolve a note gets the reason and the next step."""
     with pytest.raises(IllegalStatusChange) as refused:
-        rules.resolve(before, "yes", actor=OWN_WORKER, epoch=1727541600)
+        task.resolve_note(before, "yes", actor=OWN_WORKER, epoch=1727541600)
     assert (refused.value.message, refused.value.hint) == (message, hint)
 
 
 def test_open_and_escalated_notes_are_unresolved():
     """Every note except a resolved one counts, in the order of the file."""
     notes = [note(status, note_id=f"note_00{n}") for n, status in enumerate(("resolved", "open", "escalated"), 1)]
-    assert rules.unresolved(notes) == ["note_002", "note_003"]
-    assert rules.unresolved([]) == []
+    assert task.unresolved_notes(notes) == ["note_002", "note_003"]
+    assert task.unresolved_notes([]) == []
 
 
 BECOMES = {
@@ -88,4 +88,4 @@ BECOMES = {
 def test_only_legal_edits_of_a_note_are_accepted(case):
     """A note that was edited by hand is accepted only if the rules could have led to it."""
     before, after, possible = BECOMES[case]
-    assert rules.is_allowed_change(before, after, OWN_WORKER) is possible
+    assert task.is_allowed_note_change(before, after, OWN_WORKER) is possible

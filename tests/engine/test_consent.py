@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sow.domain.checks.consent import Consent
+from sow.domain.checks.task_checks import Consent
 from sow.engine.checks.check_list import CheckFolder
 from sow.engine.consent import NotAgreed
 from sow.system.process.child_process import ProcessLimits

@@ -10,7 +10,7 @@ from typing import Any
 
 from sow.cli.context import Context
 from sow.cli.project.project import prepare_project
-from sow.domain.actor import PERSON, Actor
+from sow.domain.task import PERSON, Actor
 from sow.store import migration, note_updates
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk

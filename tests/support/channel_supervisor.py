@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sow.cli.main import run_forwarded
-from sow.domain.actor import WORKER, Actor
+from sow.domain.task import WORKER, Actor
 from sow.system import caller
 from sow.system.process.channel_server import Channel
 

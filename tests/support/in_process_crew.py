@@ -11,8 +11,8 @@ import yaml
 
 from sow import config as configs
 from sow.agents.registry import AgentRegistry
-from sow.domain.actor import PERSON, WORKER, Actor
 from sow.domain.documents.state import RunSettings
+from sow.domain.task import PERSON, WORKER, Actor
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.workflows import crew_run, design_check, start
 from sow.engine.workflows.crew_run import CrewLoop

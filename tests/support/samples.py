@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sow.domain.actor import ORCHESTRATOR, PERSON, WORKER, Actor
+from sow.domain.task import ORCHESTRATOR, PERSON, WORKER, Actor
 
 BEFORE = "2026-01-30T08:00:00Z"
 NOW = "2026-01-31T09:00:00Z"

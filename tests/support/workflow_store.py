@@ -10,8 +10,8 @@ from typing import Any
 
 from conftest import Repo
 
-from sow.domain.actor import PERSON, WORKER, Actor
 from sow.domain.documents.state import MemberState, VerificationResults
+from sow.domain.task import PERSON, WORKER, Actor
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan
 from sow.store import note_updates
 from sow.store.files.checkout_home import Home

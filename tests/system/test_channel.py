@@ -29,7 +29,7 @@ SWEEP = """
 import os, subprocess, sys, time
 from pathlib import Path
 from support.channel_supervisor import has_ended, run_plain
-from sow.domain.actor import WORKER, Actor
+from sow.domain.task import WORKER, Actor
 from sow.system.channel import forward
 from sow.system.process.channel_server import Channel
 from sow.system.process.process_tree import CHILDREN, kill_tree
@@ -57,7 +57,7 @@ import os, signal, socket, sys, threading, time
 from pathlib import Path
 from support.channel_supervisor import PATIENCE, has_ended, run_plain
 from support.simulated_workers import wait_for
-from sow.domain.actor import WORKER, Actor
+from sow.domain.task import WORKER, Actor
 from sow.errors import SowError
 from sow.system.channel import encode, forward
 from sow.system.process.channel_server import MOST_AT_ONCE, Channel

@@ -7,7 +7,7 @@ import os
 from sow.agents import prompts
 from sow.agents.agent import Agent
 from sow.agents.registry import MAX_FILE, split
-from sow.domain.ids import agent_id
+from sow.domain.inputs import agent_id
 from sow.domain.task import MAY_FIT
 from sow.store.files.disk import Disk, read_text
 from sow.store.projects import memory

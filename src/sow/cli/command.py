@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
 from sow.errors import SowError
 
 TYPE_CHECKING = False

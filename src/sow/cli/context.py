@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.domain import ids, inputs
+from sow.domain import inputs
 from sow.errors import SowError, SystemFailure
 from sow.store.files import checkout_home as homes
 from sow.store.files.checkout_home import Home
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from sow.config import Config
-    from sow.domain.actor import Actor
+    from sow.domain.task import Actor
     from sow.reports.hint_context import HintContext
 
     Verbs = Callable[[list[str], Mapping[str, str]], int]
@@ -96,12 +96,12 @@ class Context:
         ident = task or self.environment.get("SOW_TASK", "")
         if not ident:
             raise SowError("no task is named", "give its id, such as 010 or --task 010, or set SOW_TASK")
-        return ids.task_id(ident)
+        return inputs.task_id(ident)
 
     def task_or_agent(self, name: str) -> str:
         """Returns the id of the given task or workflow agent, or of the worker's own."""
         ident = name or self.environment.get("SOW_TASK", "")
-        return ident if ids.is_member(ident) else self.task(ident)
+        return ident if inputs.is_member(ident) else self.task(ident)
 
     def text(self, value: str, label: str) -> str:
         """Reads a text argument: the text itself, - for standard input, or @FILE.
@@ -139,7 +139,7 @@ class Context:
     def recover_tasks(self, home: Home, *tasks: str) -> None:
         """Ends turns that a crash left on these tasks, or on all, before their status changes."""
         folder = f"{home.sow}/local/sessions"
-        task_ids = [name for name in list_folder(folder) if ids.is_task_id(name)]
+        task_ids = [name for name in list_folder(folder) if inputs.is_task_id(name)]
         for task in task_ids:
             if not tasks or task in tasks:
                 from sow.engine.turns.recovery import recover_task

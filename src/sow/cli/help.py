@@ -21,8 +21,8 @@ from sow.cli.command import (
     usage_line,
 )
 from sow.cli.context import Context
+from sow.domain.text import units
 from sow.errors import SowError
-from sow.system import width
 from sow.system.terminal import columns, escape_line, paint
 
 Row = tuple[str, str]
@@ -220,7 +220,7 @@ def _width() -> int:
 def first_screen(context: Context) -> int:
     """Prints the next step in this folder, and the everyday commands."""
     text, command = _next_step(context)
-    lines = [paint("Next", "bold"), f"  {width.cut(escape_line(text), LONGEST_STEP)}"]
+    lines = [paint("Next", "bold"), f"  {units.cut(escape_line(text), LONGEST_STEP)}"]
     lines += [f"    {paint(escape_line(line), 'cyan')}" for line in command.split("\n") if line]
     sys.stdout.write("\n".join(lines) + f"\n\n{paint('Everyday commands', 'bold')}\n")
     sys.stdout.write(_rows([(f"sow {words}", summary) for words, summary in EVERYDAY.items()]))

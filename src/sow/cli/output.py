@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from sow.domain.text import units
 from sow.errors import SowError
-from sow.system import width
 from sow.system.terminal import HARMLESS, columns, err, escape_line, out, paint
 
 TYPE_CHECKING = False
@@ -82,10 +82,10 @@ def table(rows: Sequence[tuple[str, ...]], *, indent: str = "") -> str:
     On a terminal the widest columns are cut, so that no line wraps; not the first one, because it names the row.
     """
     clean = [tuple(escape_line(cell) for cell in row) for row in rows]
-    widths = [max(map(width.columns, column)) for column in zip(*clean, strict=True)]
+    widths = [max(map(units.width_of, column)) for column in zip(*clean, strict=True)]
     if sys.stdout.isatty():
         room = columns() - len(indent) - 2 * (len(widths) - 1)
         while sum(widths) > room and max(widths[1:], default=0) > NARROWEST:
             widths[widths.index(max(widths[1:]), 1)] -= 1
-    lines = ("  ".join(map(width.pad, row, widths)).rstrip() for row in clean)
+    lines = ("  ".join(map(units.pad, row, widths)).rstrip() for row in clean)
     return "\n".join(f"{indent}{line}" for line in lines)

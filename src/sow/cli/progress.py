@@ -7,7 +7,8 @@ import signal
 import sys
 import time
 
-from sow.system import terminal, width
+from sow.domain.text import units
+from sow.system import terminal
 from sow.system.terminal import columns, escape_line
 
 
@@ -38,9 +39,9 @@ class Progress:
 
     def _draw(self, *_: object) -> None:
         seconds = time.monotonic() - self.started
-        line = width.cut(f"{self.text} ({seconds:.0f}s)", columns() - 1)
+        line = units.cut(f"{self.text} ({seconds:.0f}s)", columns() - 1)
         self._write(f"\r{line}")
-        self.drawn = width.columns(line)
+        self.drawn = units.width_of(line)
 
     def clear(self) -> None:
         """Removes the line, so that another one can be printed in its place."""

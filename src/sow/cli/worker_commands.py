@@ -6,8 +6,7 @@ A worker in a sandbox only sends them, so it needs this table and nothing that w
 from __future__ import annotations
 
 from sow.cli.command import LOG_OPTIONS, Argument, Command, Option
-from sow.domain.note import CATEGORIES
-from sow.domain.task import DEFAULT_AGENT, FIELDS, PRIORITIES, TASK
+from sow.domain.task import CATEGORIES, DEFAULT_AGENT, FIELDS, PRIORITIES, TASK
 
 NOTE_OWNER = Option("--task", "ID", "The task or workflow agent (default: SOW_TASK)", completes="tasks")
 NUMBER = Argument("number", "The note's number, such as 1 or note_001")

@@ -10,8 +10,8 @@ from typing import Any
 from sow.cluster.packet import BadPacket, Packet
 from sow.cluster.turn_request import PROTOCOL
 from sow.cluster.worker_commands import apply_commands, read_commands
-from sow.domain.actor import WORKER, Actor
 from sow.domain.documents.state import Refusal, SessionTurn
+from sow.domain.task import WORKER, Actor
 from sow.engine.turns import settle as local_settle
 from sow.engine.turns.task_turn import FinishedTurn, TaskTurn
 from sow.errors import InvalidFile, SowError

@@ -10,7 +10,7 @@ from typing import Any
 from sow.agents.agent import Agent
 from sow.cluster.packet import BadPacket, Packet, files_below, pack, within_limits
 from sow.domain.documents.state import ProjectState
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
 from sow.gitwork.repository import TURN_REFS, Repository
 from sow.store.files.disk import list_folder
 from sow.store.formats import VERSION

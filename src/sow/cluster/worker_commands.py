@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sow.domain.actor import Actor
+from sow.domain.task import Actor
 from sow.errors import SowError, SystemFailure
 from sow.store.projects import log, memory, notes
 from sow.store.projects import project as projects

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.inputs import is_phase_name
-from sow.domain.lifecycle import Lifecycle
+from sow.domain.task import Lifecycle
 from sow.errors import IllegalStatusChange, SowError
 
 TYPE_CHECKING = False

@@ -1,17 +1,68 @@
-"""The lifecycle of a task: its moves, the actors that may make them, and the fields that each move changes."""
+"""The lifecycles of a task and of its notes: their moves, and the actors that may make them."""
 
 from __future__ import annotations
 
-from sow.domain import actor as actors
-from sow.domain.lifecycle import Lifecycle
+from sow.domain.inputs import is_member
 from sow.errors import IllegalStatusChange, SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sow.domain.actor import Actor
-    from sow.domain.documents.state import Answered, Approval, Chosen, Concern, Task
+    from sow.domain.documents.state import Answered, Approval, Chosen, Concern, Note, Task
+
+
+class Lifecycle:
+    """The legal moves of one kind of thing. The tables in the docs are generated from it."""
+
+    __slots__ = ("moves", "noun", "start", "statuses")
+
+    def __init__(self, noun: str, *, start: str, moves: Mapping[tuple[str, str], str]) -> None:
+        self.noun = noun
+        self.start = start
+        self.moves = dict(moves)
+        self.statuses = tuple(dict.fromkeys([start, *(status for pair in self.moves for status in pair)]))
+
+    def targets(self, status: str) -> tuple[str, ...]:
+        """Returns the statuses that can follow this one."""
+        return tuple(to for source, to in self.moves if source == status)
+
+    def move(self, subject: str, status: str, to: str) -> str:
+        """Returns the name of the move from `status` to `to`, or raises IllegalStatusChange."""
+        event = self.moves.get((status, to))
+        if event is not None:
+            return event
+        if to not in self.statuses:
+            raise IllegalStatusChange(
+                f"{subject}: unknown status {to!r}", "a status is one of: " + ", ".join(self.statuses)
+            )
+        if status == to:
+            raise IllegalStatusChange(f"{subject} is {status} already", "nothing to do")
+        targets = self.targets(status)
+        hint = f"from {status} it can go to: {', '.join(targets)}" if targets else f"no status follows {status}"
+        raise IllegalStatusChange(f"{subject} cannot go from {status} to {to}", hint)
+
+
+PERSON = "person"
+ORCHESTRATOR = "orchestrator"
+WORKER = "worker"
+
+
+class Actor:
+    """The caller of a command. A worker also has the task that it was started for."""
+
+    __slots__ = ("kind", "name", "task")
+
+    def __init__(self, *, kind: str, name: str, task: str = "") -> None:
+        self.kind = kind
+        self.name = name
+        self.task = task
+
+    @property
+    def is_worker(self) -> bool:
+        """Returns whether the actor is a supervised agent."""
+        return self.kind == WORKER
+
 
 OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
 ENDED_STATUSES = ("completed", "abandoned")
@@ -55,7 +106,7 @@ NEW_ITERATION = frozenset({"send_back", "answer", "retry", "reopen"})
 
 def require_may_move(actor: Actor, task: Task, event: str) -> None:
     """Raises IllegalStatusChange if this actor may not make this move."""
-    if actor.kind != actors.WORKER:
+    if actor.kind != WORKER:
         return
     if actor.task != task["id"]:
         raise IllegalStatusChange(
@@ -274,3 +325,76 @@ def set_chosen_references(task: Task, chosen: list[Chosen], *, now: str) -> Task
     kept = [choice for choice in chosen if choice["path"] not in given_paths]
     references = [*given_paths, *(choice["path"] for choice in kept)]
     return {**task, "references": references, "context": kept, "updated_at": now}
+
+
+NOTE = Lifecycle(
+    "note",
+    start="open",
+    moves={("open", "resolved"): "resolve", ("open", "escalated"): "escalate", ("escalated", "resolved"): "answer"},
+)
+
+# A worker lacks the authority to decide these matters and must escalate them.
+AUTHORITY_CATEGORIES = ("technology", "architecture", "security", "requirements", "conflict")
+SELF_CATEGORIES = ("consistency", "bug", "detail", "documentation")
+CATEGORIES = AUTHORITY_CATEGORIES + SELF_CATEGORIES
+
+RESOLVED_BY = {WORKER: "agent_self", ORCHESTRATOR: "workflow_executor", PERSON: "user"}
+
+
+def unresolved_notes(notes: Iterable[Note]) -> list[str]:
+    """Returns the ids of the notes that are not resolved."""
+    return [note["note_id"] for note in notes if note["status"] != "resolved"]
+
+
+def resolve_note(note: Note, resolution: str, *, actor: Actor, epoch: int) -> Note:
+    """Returns the note with its resolution. A worker may resolve only matters that it can decide itself."""
+    event = NOTE.move(note["note_id"], note["status"], "resolved")
+    if actor.is_worker and event == "answer":
+        raise IllegalStatusChange(
+            f"{note['note_id']} is escalated: its own agent may not resolve it",
+            f"{'set your status to blocked' if is_member(actor.task) else 'set the task to paused'} and end your turn",
+        )
+    if actor.is_worker and note.get("category") in AUTHORITY_CATEGORIES:
+        raise IllegalStatusChange(
+            f"{note['note_id']} is a matter of {note.get('category')}: its own agent may not resolve it",
+            f'sow note escalate {int(note["note_id"][5:])} --reason "…"',
+        )
+    return {
+        **note,
+        "status": "resolved",
+        "resolution": resolution,
+        "resolved_by": RESOLVED_BY[actor.kind],
+        "resolution_timestamp": epoch,
+    }
+
+
+def escalate_note(note: Note, reason: str) -> Note:
+    """Returns the note as a question for somebody else."""
+    NOTE.move(note["note_id"], note["status"], "escalated")
+    return {**note, "status": "escalated", "escalation_reason": reason}
+
+
+def is_allowed_note_change(before: Note, after: Note | None, actor: Actor) -> bool:
+    """Returns whether this actor could have changed the note from `before` to `after`. Nobody may delete a note."""
+    if after is None or before["description"] != after["description"]:
+        return False
+    try:
+        if after["status"] == "resolved" != before["status"]:
+            resolve_note(before, "", actor=actor, epoch=0)
+        elif after["status"] == "escalated" != before["status"]:
+            escalate_note(before, "")
+    except IllegalStatusChange:
+        return False
+    return after["status"] != "open" or before == after
+
+
+def is_answered_note(before: Note, after: Note | None, answer: str) -> bool:
+    """Returns whether the only change to an escalated note is this answer, and another actor gave it."""
+    if after is None or not answer or before["status"] != "escalated" or after["status"] != "resolved":
+        return False
+    resolution_fields = {key: after.get(key) for key in ("status", "resolution", "resolved_by", "resolution_timestamp")}
+    return (
+        {**before, **resolution_fields} == after
+        and after.get("resolution") == answer
+        and resolution_fields["resolved_by"] != "agent_self"
+    )

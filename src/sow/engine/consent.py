@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from sow.config import Config
-from sow.domain.checks.consent import Consent
+from sow.domain.checks.task_checks import Consent
 from sow.domain.documents.state import Check, Task
 from sow.domain.plans.command_line import program
 from sow.errors import SystemFailure, Waiting

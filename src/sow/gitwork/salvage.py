@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
 from sow.errors import SowError
 from sow.gitwork.kept_commits import KEEP
 from sow.gitwork.repository import Repository

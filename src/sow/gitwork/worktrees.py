@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
 from sow.domain.text.agent_files import is_agent_file
 from sow.errors import SowError
 from sow.gitwork import setup_files

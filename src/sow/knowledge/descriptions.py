@@ -10,7 +10,7 @@ from typing import Any
 
 from sow.domain.documents.state import Hint
 from sow.domain.inputs import printable_line
-from sow.domain.reviews import final_answer
+from sow.domain.reviews import verdict
 from sow.domain.text.markdown_lines import PLAIN, MarkdownPage, frontmatter, heading
 from sow.errors import SowError
 from sow.store.files.disk import Disk, read_text
@@ -192,7 +192,7 @@ def _short(text: str) -> str:
 
 def read_answer(final_text: str, nonce: str) -> tuple[Description, str]:
     """Returns the description in an agent's final text, and the reason if it cannot be used."""
-    block, why = final_answer.read_block(final_text, nonce)
+    block, why = verdict.read_block(final_text, nonce)
     summary, when = (_line(block.get(key)) for key in ("summary", "when_to_use"))
     if why or not summary or not when:
         return Description(), why or "summary or when_to_use is missing"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sow.domain.text.branch_name import is_branch_name
+from sow.domain.inputs import is_branch_name
 from sow.errors import SowError, SystemFailure
 from sow.knowledge import source_rules as sources
 from sow.knowledge import tree_listing

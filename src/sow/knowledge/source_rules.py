@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import inputs
-from sow.domain.text.branch_name import is_branch_name
+from sow.domain.inputs import is_branch_name
 from sow.errors import SowError
 
 HTTPS, SSH, FILE, PATH = "https", "ssh", "file", "path"
@@ -94,7 +94,7 @@ def check_ref(ref: str) -> str:
 
 def check_folder(path: str) -> str:
     """Returns a folder inside a repository, or raises SowError. An empty text is the whole repository."""
-    checked = inputs.path(path, "the folder") if path else "."
+    checked = inputs.checked_path(path, "the folder") if path else "."
     if any(part.lower() == ".git" for part in checked.split("/")):
         raise SowError(f"the folder {path!r} is git's own", "give a folder of the repository's files")
     return "" if checked == "." else checked

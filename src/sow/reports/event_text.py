@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sow.domain.checks import refusals
-from sow.domain.ids import is_member
+from sow.domain.inputs import is_member
 from sow.domain.task import answer_command
+from sow.domain.text import units
 from sow.domain.text.units import counted, format_seconds, listed, stopwatch
-from sow.system import clock, width
+from sow.system import clock
 from sow.system.process.exit_code import exit_text
 from sow.system.terminal import escape_line
 
@@ -49,7 +50,7 @@ def event_text(entry: JournalEntry, history: RunHistory) -> str:
     noun = "agent" if is_member(entry.task) else "task"
     about = f"{noun} {history.task_label(entry.task)}: " if entry.task else ""
     about = "the project: " if entry.task == "project" else about
-    return width.cut(escape_line(about + text), LONGEST_ASIDE if entry.event == "set_aside" else LONGEST)
+    return units.cut(escape_line(about + text), LONGEST_ASIDE if entry.event == "set_aside" else LONGEST)
 
 
 def event_sentence(entry: JournalEntry, history: RunHistory) -> str:
@@ -112,11 +113,11 @@ def _turn_ended(entry: JournalEntry, history: RunHistory) -> str:
 def _reason(entry: JournalEntry) -> str:
     """The first line of an event's reason, after a colon."""
     first = entry.text("reason").strip().partition("\n")[0]
-    return f": {width.cut(escape_line(first), LONGEST_FEEDBACK)}" if first else ""
+    return f": {units.cut(escape_line(first), LONGEST_FEEDBACK)}" if first else ""
 
 
 def _refused(entry: JournalEntry, history: RunHistory) -> str:
-    reason = f" ({width.cut(escape_line(entry.text('reason')), LONGEST_REASON)})" if entry.text("reason") else ""
+    reason = f" ({units.cut(escape_line(entry.text('reason')), LONGEST_REASON)})" if entry.text("reason") else ""
     return f"refused: {refusals.call_text(entry.text('tool'), entry.text('command'))}{reason}"
 
 
@@ -135,13 +136,13 @@ def _reviewed(entry: JournalEntry, history: RunHistory) -> str:
     by = f" by {entry.text('by')}" if entry.text("by") else ""
     count = entry.count("findings")
     findings = f", {counted(count, 'finding')}" if count else ""
-    feedback = width.cut(escape_line(entry.text("feedback")), LONGEST_FEEDBACK)
+    feedback = units.cut(escape_line(entry.text("feedback")), LONGEST_FEEDBACK)
     feedback = feedback if count or entry.text("verdict") != "GREEN" else ""
     return f"{entry.text('verdict') or 'no verdict'}{by}{findings}{': ' if feedback else ''}{feedback}"
 
 
 def _question(entry: JournalEntry, history: RunHistory) -> str:
-    text = width.cut(escape_line(entry.text("text")), LONGEST_FEEDBACK)
+    text = units.cut(escape_line(entry.text("text")), LONGEST_FEEDBACK)
     number = entry.name_or_number("number")
     return f"asks{f' question {number}' if number else ''}: {text} → {answer_command(number or entry.task, text)}"
 

@@ -10,9 +10,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from sow.domain.advice import SHOW_RUN, Step
 from sow.domain.documents.state import Task
-from sow.domain.inbox import Item
+from sow.domain.inbox import SHOW_RUN, Item, Step
 from sow.domain.task import is_approved
 from sow.errors import SowError
 from sow.reports.hint_context import HintContext

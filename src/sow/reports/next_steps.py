@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sow.domain import advice
-from sow.domain.ids import is_member
+from sow.domain import inbox
 from sow.domain.inbox import start_without
+from sow.domain.inputs import is_member
 from sow.domain.task import FINAL_CHECKS_PREFIX, answer_command
 from sow.domain.text.similar_text import without_details
 from sow.reports import report_text as words
@@ -47,7 +47,7 @@ def last_step(home: Home, newest_first: Iterable[RunFolder], *, with_review: boo
         if is_merged(Repository(home), delivery):
             return _step(f"request {delivery.get('number', 0)} is merged: clean up", "sow cleanup")
     review = _review_command(last) if with_review and last.get("merges") else ""
-    return (advice.request(last, remote) if remote else None) or advice.clean_up(review)
+    return (inbox.request(last, remote) if remote else None) or inbox.clean_up(review)
 
 
 def _step(text: str, command: str) -> Step:
@@ -131,7 +131,7 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], resume: str, first
         why = _continue_text(rows)
         yield _step(f"{first}, and {why.removeprefix('then ')}" if first else why, resume)
     is_open = any(row["outcome"] not in ("completed", "abandoned", "failed") for row in rows)
-    delivery = None if is_crew else advice.delivery(run, is_open=is_open)
+    delivery = None if is_crew else inbox.delivery(run, is_open=is_open)
     if delivery is not None:
         yield delivery
     if any(row["merges"] for row in rows) and not is_crew:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sow.domain.plans import graph
-from sow.domain.runs.forecast import GUESSED, Forecast
+from sow.domain.plans.graph import GUESSED, Forecast
 from sow.errors import SowError
 from sow.reports.run_history import RunHistory
 from sow.reports.run_records import TaskRecord

@@ -134,9 +134,9 @@ def _selected_tasks(folder: RunFolder) -> list[str]:
 
 def task_resume_command(folder: TaskFolder, task: Task) -> str:
     """Returns the command that continues the work on a task."""
-    from sow.domain import advice  # here, because few calls come to this
+    from sow.domain import inbox  # here, because few calls come to this
 
-    return advice.resume_command(task, resumes=is_resumable(folder, task))
+    return inbox.resume_command(task, resumes=is_resumable(folder, task))
 
 
 def is_resumable(folder: TaskFolder, task: Task) -> bool:

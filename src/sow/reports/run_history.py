@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from sow.domain.ids import is_member, is_task_id
+from sow.domain.inputs import is_member, is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.reports.event_text import conflict_text, merge_text, stop_reason
 from sow.reports.run_records import (

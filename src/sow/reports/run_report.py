@@ -9,8 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from sow.domain.checks.consent import NO_SETUP, REFUSED_SETUP
-from sow.domain.checks.task_checks import waived_commands
+from sow.domain.checks.task_checks import NO_SETUP, REFUSED_SETUP, waived_commands
 from sow.domain.documents.state import Run
 from sow.domain.text.units import listed
 from sow.errors import SowError

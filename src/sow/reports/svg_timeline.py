@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sow.domain.text.units import format_seconds, stopwatch
+from sow.domain.text.units import cut, format_seconds, stopwatch
 from sow.reports.html_elements import Html, h
 from sow.system.terminal import escape_line
-from sow.system.width import cut
 
 Facts = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from sow.domain.ids import next_id
+from sow.domain.inputs import next_id
 from sow.errors import SowError
 from sow.store.file_kinds import validate_text
 from sow.store.files import backup

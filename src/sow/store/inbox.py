@@ -54,15 +54,15 @@ def _run_items(
     """
     if not os.path.lexists(f"{home.sow}/local/runs"):
         return [], ()
-    from sow.domain import advice
+    from sow.domain import inbox as inbox_rules
     from sow.store.runs import run_folder
 
     run = run_folder.interrupted_run(home, project_id)
     if run is None:
         return [], ()
-    step, unreviewed = advice.delivery(run, is_open=(is_open := advice.has_open(run, tasks))), []
+    step, unreviewed = inbox_rules.delivery(run, is_open=(is_open := inbox_rules.has_open(run, tasks))), []
     if is_open and (run["status"] != "waiting" or asking.isdisjoint(run["tasks"])):
-        step = {"text": f"run {run['id']} is not finished: continue it", "command": advice.SHOW_RUN}
+        step = {"text": f"run {run['id']} is not finished: continue it", "command": inbox_rules.SHOW_RUN}
         unreviewed = run["tasks"]
     items = [item("delivery", text=step["text"], do=step["command"], since=run.get("ended_at", ""))] if step else []
     return items, unreviewed

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sow.domain import ids
-from sow.domain import note as rules
+from sow.domain import inputs
 from sow.domain import task as task_rules
-from sow.domain.ids import is_member
+from sow.domain.inputs import is_member
 from sow.errors import IllegalStatusChange, SowError
 from sow.store.projects import notes
 from sow.store.projects import project as projects
@@ -15,8 +14,8 @@ from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.actor import Actor
     from sow.domain.documents.state import Note
+    from sow.domain.task import Actor
     from sow.store.files.checkout_home import Home
     from sow.store.projects.notes import AnyFolder
     from sow.store.workflows.transaction import MemberNotes
@@ -30,7 +29,7 @@ class TaskNotes:
         self.folder = self.opened.folder
 
     def new_session_id(self, epoch: int) -> str:
-        return ids.note_session_id(self.opened.task["name"], epoch)
+        return inputs.note_session_id(self.opened.task["name"], epoch)
 
     def require_open(self) -> None:
         """Refuses a note on an ended task, because it blocks nothing and its question would never be answered."""
@@ -90,7 +89,7 @@ def resolve(home: Home, ident: str, number: str, *, resolution: str, actor: Acto
                 f"{note['note_id']} is escalated: its answer goes through the workflow architect first",
                 "answer the questions in 'sow inbox', then continue: sow workflow run",
             )
-        changed_note = rules.resolve(note, resolution, actor=actor, epoch=clock.epoch())
+        changed_note = task_rules.resolve_note(note, resolution, actor=actor, epoch=clock.epoch())
         notes.replace(opened.folder, [changed_note])
         opened.finish(resolution, actor)
     return changed_note
@@ -101,7 +100,7 @@ def escalate(home: Home, ident: str, number: str, *, reason: str, actor: Actor) 
     with home.lock():
         opened = _open(home, ident, actor)
         opened.require_open()
-        changed_note = rules.escalate(notes.find(opened.folder, number), reason)
+        changed_note = task_rules.escalate_note(notes.find(opened.folder, number), reason)
         opened.ask(changed_note)
         # The note is written last: while it is open, an interrupted call can be repeated.
         notes.replace(opened.folder, [changed_note])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from sow.domain import ids, note
-from sow.domain.actor import Actor
+from sow.domain import inputs, task
 from sow.domain.documents.state import Note
 from sow.domain.inbox import Item, item
+from sow.domain.task import Actor
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, make_folders, remove_tree_quietly
@@ -91,9 +91,9 @@ def ask(folder: PlannerFolder, question: str, command: str) -> None:
     """Puts a question into the inbox; the command continues the planning once it is answered."""
     with folder.home.lock():
         epoch = clock.epoch()
-        session = notes.load(folder) or notes.new_session(ids.note_session_id("plan", epoch), epoch)
+        session = notes.load(folder) or notes.new_session(inputs.note_session_id("plan", epoch), epoch)
         asked = notes.add(folder, session, description=question, context=command, category="requirements", epoch=epoch)
-        notes.replace(folder, [note.escalate(asked, "the planner asks the user")])
+        notes.replace(folder, [task.escalate_note(asked, "the planner asks the user")])
 
 
 def open_question(folder: PlannerFolder) -> Note | None:
@@ -112,7 +112,7 @@ def answer(home: Home, number: str, words: str, *, actor: Actor) -> str:
         for folder in _folders(home):
             asked = open_question(folder) if f"{NUMBER}{folder.number}" == number else None
             if asked is not None:
-                notes.replace(folder, [note.resolve(asked, words, actor=actor, epoch=clock.epoch())])
+                notes.replace(folder, [task.resolve_note(asked, words, actor=actor, epoch=clock.epoch())])
                 return asked["context"]
     raise SowError(f"question {number} is answered already", "see what is open: sow inbox")
 

@@ -6,7 +6,7 @@ import os
 import time
 from weakref import WeakSet
 
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
 from sow.errors import SowError
 from sow.store.files import backup
 from sow.store.files.disk import list_folder, make_folders

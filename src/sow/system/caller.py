@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from sow.domain.actor import ORCHESTRATOR, PERSON, WORKER, Actor
-from sow.domain.ids import is_member, is_task_id
+from sow.domain.inputs import is_member, is_task_id
+from sow.domain.task import ORCHESTRATOR, PERSON, WORKER, Actor
 from sow.errors import SowError
 from sow.system.process_table import SUPERVISOR_PREFIX, ProcTable, supervisor_name
 from sow.system.terminal import escape_line

@@ -23,7 +23,7 @@ from support.quick_cases import all_of
 
 from cli.virtual_screen import Screen
 from sow.cli.runs.live import Live
-from sow.system import width
+from sow.domain.text import units
 
 TIME = "2026-01-31T09:00:00Z"
 MARK = "\x1b[4711m"
@@ -317,7 +317,7 @@ def test_wide_names_do_not_break_lines(rich, name, columns):
             window.tell(entry(3, "step", task="010", text=name * 3))
         block = [line for line in window.look() if "●" in line or "0/1" in line]
         assert len(block) == 2
-        assert all(width.columns(line) < columns for line in block)
+        assert all(units.width_of(line) < columns for line in block)
     finally:
         window.end()
 
@@ -658,23 +658,23 @@ WIDTHS = {
 @all_of(("text", "columns"), WIDTHS.items())
 def test_the_width_of_text(text, columns):
     """Wide letters and emoji take two columns, combining marks none."""
-    assert width.columns(text) == columns
+    assert units.width_of(text) == columns
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])), st.integers(0, 20))
 def test_a_cut_text_fits_its_width(text, room):
     """A padded text has exactly the given width, and a cut one at most that."""
-    assert width.columns(width.cut(text, room)) <= room
-    assert width.columns(width.pad(text, room)) == room
+    assert units.width_of(units.cut(text, room)) <= room
+    assert units.width_of(units.pad(text, room)) == room
 
 
 @given(st.text("ab 日", max_size=200), st.integers(40, 60), st.integers(0, 7))
 def test_a_wrapped_text_keeps_every_word(text: str, room: int, indent: int) -> None:
     """Every word stays whole and in order, and only a single long word may exceed the width."""
-    first, *more = width.wrap(text, room, indent)
+    first, *more = units.wrap(text, room, indent)
     assert " ".join([first, *more]).split() == text.split()
     assert all(line.startswith(" " * indent) for line in more)
-    assert all(width.columns(line) <= room or len(line.split()) == 1 for line in [first, *more] if line.strip())
+    assert all(units.width_of(line) <= room or len(line.split()) == 1 for line in [first, *more] if line.strip())
 
 
 @pytest.mark.full

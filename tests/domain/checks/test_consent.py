@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.quick_cases import all_of
 
-from sow.domain.checks.consent import Consent, matches
+from sow.domain.checks.task_checks import Consent, matches
 
 COVERED = (
     ("pytest*", "pytest -q"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.quick_cases import all_of
 
-from sow.domain.runs.limits import Breaker, Budget
+from sow.domain.runs.scheduler import Breaker, Budget
 from sow.errors import SowError
 
 SPENT = {

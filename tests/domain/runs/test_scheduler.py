@@ -6,8 +6,7 @@ import pytest
 from support.quick_cases import all_of
 
 from sow.domain.plans import graph
-from sow.domain.runs.limits import Breaker, Budget
-from sow.domain.runs.scheduler import JOB, Job, Scheduler
+from sow.domain.runs.scheduler import JOB, Breaker, Budget, Job, Scheduler
 from sow.errors import IllegalStatusChange, SowError
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.quick_cases import all_of
 
-from sow.domain.text.branch_name import is_branch_name
+from sow.domain.inputs import is_branch_name
 
 GOOD = ("main", "feat/login", "salvaged/20260131-090000-ab12/010/1", "ümlaut", "a.b", "x-", "@x", "a@b", "'", "a;b")
 BAD = (

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.quick_cases import all_of
 
-from sow.domain import note
-from sow.domain.actor import ORCHESTRATOR, WORKER, Actor
+from sow.domain import task
+from sow.domain.task import ORCHESTRATOR, WORKER, Actor
 from sow.domain.workflows import member
 from sow.domain.workflows import member_stages as workflows_stages
 from sow.domain.workflows.crew_plan import Member
@@ -188,11 +188,11 @@ class History:
 
     def escalate(self, number):
         if number < len(self.notes):
-            self.notes[number] = note.escalate(self.notes[number], "why")
+            self.notes[number] = task.escalate_note(self.notes[number], "why")
 
     def resolve(self, number, actor):
         if number < len(self.notes):
-            self.notes[number] = note.resolve(self.notes[number], "so", actor=actor, epoch=2)
+            self.notes[number] = task.resolve_note(self.notes[number], "so", actor=actor, epoch=2)
 
 
 ACTS = st.one_of(
@@ -224,10 +224,12 @@ def test_no_history_skips_a_condition(acts):
             assert history.state["status"] == before
         status = history.state["status"]
         assert status == before or (before, status) in WORKFLOW_AGENT.moves
-        assert status not in ("verified", "session_complete") or (history.passed and not note.unresolved(history.notes))
+        assert status not in ("verified", "session_complete") or (
+            history.passed and not task.unresolved_notes(history.notes)
+        )
         assert status == "pending" or history.upstream["database_agent"] == "verified"
         assert before != "session_complete" or status == before
-        assert status != "ready_for_verification" or not note.unresolved(history.notes)
+        assert status != "ready_for_verification" or not task.unresolved_notes(history.notes)
         assert history.state["tries"] < workflows_stages.MAX_FAILED_TURNS or status == "failed"
         stage, reason = workflows_stages.next_stage(history.state, history.notes)
         assert stage in STAGES and reason

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.in_process_crew import COST, CrewRepo, Script, Turn, design, member, obedient_agent
 
-from sow.domain.actor import WORKER, Actor
+from sow.domain.task import WORKER, Actor
 from sow.executors.adapter import Outcome
 from sow.store import note_updates
 from sow.store.user.saved_answers import SavedAnswers

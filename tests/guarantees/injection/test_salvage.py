@@ -7,7 +7,7 @@ from support.call_server import Caller
 from support.plan_repo import PlanRepo
 
 from guarantees.hostile_values import HOSTILE
-from sow.domain.text.branch_name import is_branch_name
+from sow.domain.inputs import is_branch_name
 
 
 @pytest.mark.full

@@ -10,8 +10,7 @@ import pytest
 from conftest import FULL
 
 from sow.domain.plans import graph
-from sow.domain.runs.limits import Breaker, Budget
-from sow.domain.runs.scheduler import Job, Scheduler
+from sow.domain.runs.scheduler import Breaker, Budget, Job, Scheduler
 
 SEEDS, STEPS = (5000, 100) if FULL else (300, 50)
 BLOCKS = 10

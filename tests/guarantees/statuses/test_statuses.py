@@ -10,11 +10,9 @@ import pytest
 from support.quick_cases import all_of
 from support.samples import ACTORS, ADA, LATER, note, task
 
-from sow.domain import note as notes
 from sow.domain import task as tasks
-from sow.domain.note import NOTE
 from sow.domain.phase import PHASE
-from sow.domain.task import TASK
+from sow.domain.task import NOTE, TASK
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 from sow.errors import IllegalStatusChange
 from sow.store.files.checkout_home import find
@@ -171,11 +169,11 @@ def test_who_may_resolve_a_note(source, category, actor):
     worker = "worker" in actor
     allowed = source == "open" and category not in BEYOND_A_WORKER if worker else source != "resolved"
     if allowed:
-        changed = notes.resolve(before, "yes", actor=ACTORS[actor], epoch=1727541600)
+        changed = tasks.resolve_note(before, "yes", actor=ACTORS[actor], epoch=1727541600)
         assert changed["status"] == "resolved"
     else:
         with pytest.raises(IllegalStatusChange):
-            notes.resolve(before, "yes", actor=ACTORS[actor], epoch=1727541600)
+            tasks.resolve_note(before, "yes", actor=ACTORS[actor], epoch=1727541600)
     assert before == kept
 
 
@@ -185,10 +183,10 @@ def test_only_an_open_note_can_be_escalated(source):
     before = note(source)
     kept = deepcopy(before)
     if source == "open":
-        assert notes.escalate(before, "a requirement")["status"] == "escalated"
+        assert tasks.escalate_note(before, "a requirement")["status"] == "escalated"
     else:
         with pytest.raises(IllegalStatusChange):
-            notes.escalate(before, "a requirement")
+            tasks.escalate_note(before, "a requirement")
     assert before == kept
 
 

@@ -15,8 +15,7 @@ from support.quick_cases import all_of, few_of
 
 from guarantees.input_limits.test_linear import check_linear
 from guarantees.oversized_texts import pattern
-from sow.domain.reviews.final_answer import MAX_READ
-from sow.domain.reviews.verdict import REVIEW, parse
+from sow.domain.reviews.verdict import MAX_READ, REVIEW, parse
 
 NONCE = "7d1f0c52a9e84b63"
 OLD = "0f3c9a1be2d74c55"  # of another review

@@ -14,7 +14,7 @@ import yaml
 from conftest import SOW, Repo, Result, fresh_environment
 from support.quick_cases import few_of
 
-from sow.domain.note import AUTHORITY_CATEGORIES, SELF_CATEGORIES
+from sow.domain.task import AUTHORITY_CATEGORIES, SELF_CATEGORIES
 
 WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 Call = Callable[..., Result]

@@ -8,7 +8,7 @@ import pytest
 from conftest import Repo
 from support.claim_holder import hold_claim
 
-from sow.domain.actor import PERSON, Actor
+from sow.domain.task import PERSON, Actor
 from sow.store.files.checkout_home import find
 from sow.store.projects import tasks
 

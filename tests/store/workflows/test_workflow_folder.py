@@ -10,7 +10,7 @@ import pytest
 from conftest import Repo
 from support.workflow_store import ADA, CREW, StoredWorkflow, begun, itself, result
 
-from sow.domain.actor import ORCHESTRATOR, Actor
+from sow.domain.task import ORCHESTRATOR, Actor
 from sow.domain.workflows.escalation import EscalationDecision
 from sow.errors import SowError
 from sow.store import note_updates

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sow import config as configs
 from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.context import Context
-from sow.domain import ids, inputs
-from sow.domain.actor import ORCHESTRATOR
+from sow.domain import inputs
+from sow.domain.task import ORCHESTRATOR
 from sow.engine.turns import task_turn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import Interrupted, SowError
@@ -57,7 +57,7 @@ class TurnOptions:
 def spawn_worker(
     context: Context, *, agent: str, task: str, executor: str, fresh: bool, worktree: bool, **turn: Any
 ) -> int:
-    options, task = TurnOptions(**turn), ids.task_id(task)
+    options, task = TurnOptions(**turn), inputs.task_id(task)
     actor = context.require_non_worker("spawn a worker")
     if worktree:
         raise SowError(
@@ -104,7 +104,7 @@ def resume_worker(context: Context, *, task: str, prompt: str, executor: str, **
 
 def _resume(context: Context, task: str, message: str, executor: str, *, recorded: bool, **turn: Any) -> int:
     """Resumes a worker; with `recorded` the task's state already holds the message as an answer."""
-    options, task = TurnOptions(**turn), ids.task_id(task)
+    options, task = TurnOptions(**turn), inputs.task_id(task)
     actor = context.require_non_worker("resume a worker")
     home = context.project_home()
     config = context.config()

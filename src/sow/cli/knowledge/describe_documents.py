@@ -34,7 +34,7 @@ def describe(context: Context, *, path: list[str], executor: str, json: bool) ->
     home = context.project_home()
     own_documents = Library(home, home.root).own_documents()
     documents = {file.path: file.absolute_path for file in own_documents if file.path.endswith(MARKDOWN)}
-    chosen = [inputs.path(given, "the document") for given in path] or list(documents)
+    chosen = [inputs.checked_path(given, "the document") for given in path] or list(documents)
     for missing in (given for given in chosen if given not in documents):
         raise SowError(f"{missing!r:.200} is none of the repository's documents", "see docs/knowledge.md")
     left = {given: documents[given] for given in chosen if _lacks_hint(home.read(documents[given]))}

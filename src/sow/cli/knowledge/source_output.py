@@ -67,7 +67,7 @@ def pin_of(entry: Any) -> str:
 def hint(value: str) -> Hint:
     """Splits `docs/api.md: the REST interface` into a path and its description."""
     path, _, about = inputs.checked_line(value, "--hint", 2000).partition(": ")
-    return {"path": inputs.path(path, "the path of --hint"), "about": about.strip()[:1000]}
+    return {"path": inputs.checked_path(path, "the path of --hint"), "about": about.strip()[:1000]}
 
 
 def print_description(entry: Any) -> None:

@@ -9,7 +9,7 @@ from sow.cli.output import emit, table
 from sow.cli.plans import load
 from sow.cli.progress import Progress
 from sow.domain import phase as phases
-from sow.domain.plans.planned_tasks import Difference
+from sow.domain.plans.plan import Difference
 from sow.domain.text.units import counted
 from sow.engine.launch.preflight import confirm_changes, describe_changes
 from sow.store.projects import creation, plan_import

@@ -16,10 +16,10 @@ from sow.cli.output import emit
 from sow.cli.plans import load
 from sow.cli.plans.show import cost_text, finding, print_plan
 from sow.domain import inputs
-from sow.domain.ids import branch_slug
+from sow.domain.inputs import branch_slug
 from sow.domain.plans import graph
+from sow.domain.plans.graph import GUESSED
 from sow.domain.plans.planner_answer import open_questions
-from sow.domain.runs.forecast import GUESSED
 from sow.engine.launch import issue_plans
 from sow.engine.launch.planner import PlanDraft, PlanGoal, PlannerQuestions, PlanWriter
 from sow.engine.turns.sow_command import sow_path

@@ -9,8 +9,8 @@ from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.plans import load
 from sow.domain.plans import graph
+from sow.domain.plans.graph import GUESS
 from sow.domain.plans.plan import Plan, PlanFinding, PlanTask
-from sow.domain.runs.forecast import GUESS
 from sow.domain.task import DEFAULT_AGENT
 from sow.domain.text.units import counted, dollars, format_minutes
 from sow.engine.launch.loaded_plan import LoadedPlan

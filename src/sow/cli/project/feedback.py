@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.domain import ids
+from sow.domain import inputs
 from sow.domain.reviews import line_comment
 from sow.domain.task import is_approved
 from sow.store.projects import feedback, task_folder, tasks
@@ -21,7 +21,7 @@ its file, its line and the line's text."""
 def add(context: Context, *, task: str, feedback_text: list[str], at: list[str], tree: str) -> int:
     actor = context.require_non_worker("give feedback on a task")
     texts = [context.checked_text(text, "the feedback") for text in feedback_text]
-    home, ident = context.project_home(), ids.task_id(task)
+    home, ident = context.project_home(), inputs.task_id(task)
     general, comments = line_comment.pair(at, texts)
     if comments:
         from sow.gitwork.line_map import with_quotes  # here, because most feedback has no comments on lines

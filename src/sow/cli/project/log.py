@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.cli.context import Context
-from sow.domain import ids, inputs
+from sow.domain import inputs
 from sow.errors import InvalidFile, SowError
 from sow.store.projects import log as logs
 from sow.store.projects import project as projects
@@ -43,9 +43,9 @@ def agent_log(context: Context, *, log_text: str, file: list[str], action: str, 
 def _log_folder(context: Context, home: Home, task: str) -> TaskFolder | AgentFolder | None:
     """Returns the folder of the named task or workflow agent; None if none is named."""
     ident = task or context.environment.get("SOW_TASK", "")
-    if not ids.is_member(ident) or not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
+    if not inputs.is_member(ident) or not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         project = projects.load(home)
-        return task_folders.find(home, project, ids.task_id(ident)) if ident else None
+        return task_folders.find(home, project, inputs.task_id(ident)) if ident else None
     from sow.store.workflows.folder import WorkflowFolder, member_of
 
     folder = WorkflowFolder(home)
@@ -84,14 +84,14 @@ def _write(
         )
     if folder:
         role, iteration = _role_and_iteration(home, folder)
-        author = ids.agent_id(actor.name if actor.is_worker else role, iteration)
+        author = inputs.agent_id(actor.name if actor.is_worker else role, iteration)
     else:
         author = actor.name
     entry: LogEntry = {
         "timestamp": clock.now(),
         "agent": author,
-        "action": inputs.word(action, "--action"),
-        "result": inputs.word(result, "--result"),
+        "action": inputs.checked_word(action, "--action"),
+        "result": inputs.checked_word(result, "--result"),
         "files": [inputs.checked_line(path, "--file", 1000) for path in file],
         "text": context.checked_text(log_text, "the text", 200_000),
     }

@@ -10,8 +10,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.tasks.inbox import subject
 from sow.cli.tasks.show import agent_text, display_name
-from sow.domain.advice import STOP_COMMAND, next_step, without_project
-from sow.domain.inbox import Item
+from sow.domain.inbox import STOP_COMMAND, Item, next_step, without_project
 from sow.domain.text.similar_text import without_details
 from sow.reports.hint_context import HintContext
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands

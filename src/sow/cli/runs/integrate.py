@@ -7,8 +7,8 @@ from typing import Any
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.progress import Progress
-from sow.domain import ids, inputs
-from sow.domain.checks.consent import Consent
+from sow.domain import inputs
+from sow.domain.checks.task_checks import Consent
 from sow.engine import consent
 from sow.engine.checks import final_checks
 from sow.engine.checks.setup_plan import commit_reader
@@ -97,7 +97,7 @@ def _tell(context: RunContext, result: Delivery, *, dry_run: bool) -> None:
 
 def revert(context: Context, *, task: str, reason: str, json: bool) -> int:
     actor = context.require_person("revert a task", asked=True)
-    home, ident = context.project_home(), ids.task_id(task)
+    home, ident = context.project_home(), inputs.task_id(task)
     checked = inputs.checked_line(reason, "--reason", 2000)
     with home.claim("run", purpose=f"sow revert {ident}"), git_watch.sealed_repository(home):
         changed, commit, dependents = take_out(home, ident, checked, actor=actor)

@@ -14,11 +14,12 @@ from typing import Any, TextIO
 from sow.cli.output import ESCAPED
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.domain.task import answer_command
+from sow.domain.text import units
 from sow.domain.text.units import format_minutes, stopwatch
 from sow.reports import event_text
 from sow.reports.remaining_time import RemainingTime
 from sow.reports.run_history import RunHistory
-from sow.system import terminal, width
+from sow.system import terminal
 from sow.system.terminal import COLOURS, escape_line
 
 Line = tuple[str, str]  # without and with colours
@@ -64,7 +65,7 @@ class RunView:
         idents = list(history.running)
         shown = idents if len(idents) <= room else idents[: max(room - 1, 0)]
         names = {ident: history.task_label(ident) for ident in shown}
-        longest = max((width.columns(name) for name in names.values()), default=0)
+        longest = max((units.width_of(name) for name in names.values()), default=0)
         name_width = min(longest, max(columns // 3, columns - FACTS - STEP, NARROW), WIDE)
         lines = [self._task(history, ident, names[ident], name_width, now, columns) for ident in shown]
         if len(shown) < len(idents) and room:
@@ -75,8 +76,8 @@ class RunView:
         work = history.running[ident]
         prefix = f"iteration {work.iteration}, " if work.iteration > 1 else ""
         facts = f"{stopwatch(max(now - work.since, 0)):>7}  {work.spend.text() if work.spend else '':>7}"
-        padded = width.pad(name, name_width)
-        step = width.cut(escape_line(prefix + FOLDERS.sub("", work.step)), columns - name_width - len(facts) - 8)
+        padded = units.pad(name, name_width)
+        step = units.cut(escape_line(prefix + FOLDERS.sub("", work.step)), columns - name_width - len(facts) - 8)
         plain = f" {self.signs['work']} {padded}  {facts}  {step}".rstrip()
         mark = self._tint(self.signs["work"], "cyan")
         return plain, f" {mark} {padded}  {facts}  {self._tint(step, 'dim')}"
@@ -86,9 +87,9 @@ class RunView:
         lines = []
         for ident, (number, text) in questions[:MOST_QUESTIONS]:
             answer = f" {self.signs['next']} {answer_command(number or ident, text)}"
-            room = max(columns - width.columns(answer) - 5, 0)
+            room = max(columns - units.width_of(answer) - 5, 0)
             asked = f"asks question {number}" if number else "asks"
-            question = width.cut(escape_line(f"{history.task_label(ident)} {asked}: {text}"), room)
+            question = units.cut(escape_line(f"{history.task_label(ident)} {asked}: {text}"), room)
             plain = f" {self.signs['asks']} {question}{answer}"
             lines.append((plain, f" {self._tint(self.signs['asks'], 'yellow')} {question}{self._tint(answer, 'cyan')}"))
         if len(questions) > len(lines):
@@ -123,18 +124,18 @@ class RunView:
             f"about {format_minutes(seconds_left / 60)} left" if seconds_left else "",
         ]
         summary = "   ".join(fact for fact in facts if fact)
-        room = min(max(columns - width.columns(summary) - 6, 0), BAR)
+        room = min(max(columns - units.width_of(summary) - 6, 0), BAR)
         full = room * completed // total if total else 0
         filled, empty = self.signs["full"] * full, self.signs["empty"] * (room - full)
         return f" {filled}{empty}  {summary}", f" {self._tint(filled, 'green')}{self._tint(empty, 'dim')}  {summary}"
 
     def _plain(self, sign: str, text: str, columns: int, colour: str = "dim") -> Line:
-        shown = width.cut(escape_line(text), columns - 5)
+        shown = units.cut(escape_line(text), columns - 5)
         return f" {self.signs[sign]} {shown}", f" {self._tint(self.signs[sign], colour)} {self._tint(shown, colour)}"
 
     def hint(self, text: str, columns: int) -> Line:
         """Returns a line that names the keys."""
-        shown = width.cut(text, columns - 2)
+        shown = units.cut(text, columns - 2)
         return f" {shown}", f" {self._tint(shown, 'dim')}"
 
     def _tint(self, text: str, colour: str) -> str:
@@ -359,12 +360,12 @@ class StatusBlock:
 
 
 def _wrap(texts: Sequence[str], room: int) -> list[str]:
-    return [line for text in texts for line in width.wrap(text, room - 1, INDENT)]
+    return [line for text in texts for line in units.wrap(text, room - 1, INDENT)]
 
 
 def _fit(plain: str, painted: str, room: int) -> tuple[int, str]:
-    line_width = width.columns(plain)
+    line_width = units.width_of(plain)
     if line_width <= room:
         return line_width, painted
-    short = width.cut(plain, room)
-    return width.columns(short), short
+    short = units.cut(plain, room)
+    return units.width_of(short), short

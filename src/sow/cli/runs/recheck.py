@@ -8,7 +8,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.progress import Progress
 from sow.domain.checks import task_checks
-from sow.domain.checks.consent import Consent
+from sow.domain.checks.task_checks import Consent
 from sow.domain.text.units import counted
 from sow.engine import consent
 from sow.engine.checks import final_checks

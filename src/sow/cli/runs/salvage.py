@@ -7,8 +7,8 @@ from typing import Any
 from sow import config as configs
 from sow.cli.context import Context
 from sow.cli.output import emit, table
+from sow.domain.inputs import is_branch_name
 from sow.domain.task import unused_worktrees
-from sow.domain.text.branch_name import is_branch_name
 from sow.errors import SowError, Waiting
 from sow.gitwork.prune import PruneResult, prune
 from sow.gitwork.salvage import KeptItem, list_items, restore

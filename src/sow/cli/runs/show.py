@@ -10,7 +10,7 @@ from typing import Any
 from sow.cli.context import Context
 from sow.cli.output import ESCAPED, coloured_table, emit, print_list, table
 from sow.domain.text.similar_text import without_details
-from sow.domain.text.units import cut_to, format_seconds
+from sow.domain.text.units import cut_to, format_seconds, wrap
 from sow.errors import SowError
 from sow.reports import report_text as words
 from sow.reports import run_report
@@ -18,7 +18,6 @@ from sow.store.files.disk import Disk, replace_file
 from sow.store.runs import run_folder
 from sow.system import terminal
 from sow.system.terminal import escape_line, out, paint
-from sow.system.width import wrap
 
 Facts = dict[str, Any]
 

@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 
 from sow import __version__
 from sow.cli.serve import mcp_tools
-from sow.domain.actor import ORCHESTRATOR
+from sow.domain.task import ORCHESTRATOR
 from sow.engine.turns.sow_command import sow_path
 from sow.errors import SowError
 from sow.system import caller

@@ -10,8 +10,8 @@ from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.progress import Progress
-from sow.domain.advice import STOP_COMMAND
 from sow.domain.health_finding import Finding, new_finding, of_error
+from sow.domain.inbox import STOP_COMMAND
 from sow.domain.task import unused_worktrees
 from sow.domain.text.units import counted
 from sow.errors import SowError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.cli.context import Context
-from sow.domain.checks.consent import ASK_AGAIN
+from sow.domain.checks.task_checks import ASK_AGAIN
 from sow.domain.health_finding import Finding, new_finding, of_error
 from sow.engine.checks.outside_imports import import_lines
 from sow.engine.checks.setup_detection import Read

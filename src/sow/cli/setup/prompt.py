@@ -6,7 +6,7 @@ from sow.agents import prompts
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, print_list
-from sow.domain import ids
+from sow.domain import inputs
 from sow.errors import SowError
 from sow.system.terminal import out
 
@@ -32,7 +32,7 @@ def _fill_in(context: Context, text: str) -> str:
         return text
     from sow.engine.turns.sow_command import sow_command
 
-    return prompts.render(text, sow=sow_command(), task=task if ids.is_member(task) else ids.task_id(task))
+    return prompts.render(text, sow=sow_command(), task=task if inputs.is_member(task) else inputs.task_id(task))
 
 
 def _list(top: str, *, json: bool) -> int:

@@ -9,7 +9,7 @@ from sow.cli.context import Context
 from sow.cli.open_cli import InteractiveCli, require_terminal
 from sow.cli.project.project import prepare_project
 from sow.domain import inputs
-from sow.domain.ids import branch_slug
+from sow.domain.inputs import branch_slug
 from sow.domain.phase import new_phases
 from sow.engine.launch import feature_branch
 from sow.engine.turns.sow_command import session_command

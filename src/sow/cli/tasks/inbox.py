@@ -6,7 +6,7 @@ from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.tasks.task import print_change, print_next_merge
-from sow.domain import ids, inputs
+from sow.domain import inputs
 from sow.domain.inbox import Item
 from sow.domain.text.units import counted
 from sow.errors import SowError
@@ -60,7 +60,7 @@ def approve(context: Context, *, task: str, reason: str, waive: list[str]) -> in
     actor = (
         context.require_person("waive a check", asked=True) if waive else context.require_non_worker("approve a task")
     )
-    home, ident = context.project_home(), ids.task_id(task)
+    home, ident = context.project_home(), inputs.task_id(task)
     checked_reason = inputs.checked_line(reason, "--reason", 2000) if reason else ""
     context.recover_tasks(home, ident)
     change = acceptance.approve(home, ident, actor=actor, reason=checked_reason, waive=waive)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.cli.context import Context
-from sow.domain import ids
+from sow.domain import inputs
 from sow.store import note_updates
 from sow.system.terminal import escape_control, out
 
@@ -36,7 +36,7 @@ def escalate(context: Context, *, number: str, reason: str, task: str) -> int:
     actor = context.actor()
     note = note_updates.escalate(context.project_home(), ident, number, reason=reason_text, actor=actor)
     named = f"--id {ident}" if actor.is_worker else ident  # the form that a worker's prompt teaches
-    command = "workflow set status blocked" if ids.is_member(ident) else f"task set {named} status paused"
+    command = "workflow set status blocked" if inputs.is_member(ident) else f"task set {named} status paused"
     out(f"{note['note_id']} is escalated; {'end your turn with' if actor.is_worker else 'next'}: sow {command}")
     return 0
 

@@ -9,8 +9,8 @@ from sow.cli.context import Context
 from sow.cli.tasks.inbox import approve, show_item
 from sow.cli.tasks.task import print_change
 from sow.domain import inputs
-from sow.domain.actor import PERSON, Actor
 from sow.domain.inbox import Item
+from sow.domain.task import PERSON, Actor
 from sow.domain.text import similar_text
 from sow.domain.workflows.escalation import without_note_numbers
 from sow.errors import Interrupted, SowError

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from sow.cli.context import Context
-from sow.domain import ids, inputs
-from sow.domain.actor import PERSON
-from sow.domain.task import ENDED_STATUSES, FIELDS, PRIORITIES, is_approved
+from sow.domain import inputs
+from sow.domain.task import ENDED_STATUSES, FIELDS, PERSON, PRIORITIES, is_approved
 from sow.errors import SowError
 from sow.store.projects import tasks
 from sow.system.terminal import escape_line, is_interactive, notes, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.actor import Actor
+    from sow.domain.task import Actor
     from sow.store.files.checkout_home import Home
     from sow.store.projects.transaction import TaskChange
 
@@ -46,11 +45,11 @@ def create(
         description=context.checked_text(description, "--description") if description else "",
         criteria=[inputs.checked_line(value, "--criterion", 4000) for value in criterion],
         tests=tests,
-        references=[inputs.path(value, "--reference") for value in reference],
+        references=[inputs.checked_path(value, "--reference") for value in reference],
         depends_on=list(
-            dict.fromkeys(ids.task_id(ident) for value in depends_on for ident in value.replace(",", " ").split())
+            dict.fromkeys(inputs.task_id(ident) for value in depends_on for ident in value.replace(",", " ").split())
         ),
-        after=ids.task_id(after) if after else "",
+        after=inputs.task_id(after) if after else "",
         priority=priority,
         allow_empty=allow_empty,
         actor=actor,
@@ -103,7 +102,7 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
                 value if actor.is_worker else _known_role(context, home.root, inputs.role_name(value))
             ),
             "criteria": lambda: inputs.checked_line(value, "the criterion", 4000),
-            "references": lambda: inputs.path(value, "the reference"),
+            "references": lambda: inputs.checked_path(value, "the reference"),
             "checks": lambda: inputs.checked_line(value, "the test command", 4000),
         }.get(field, lambda: value)()
         if field == "priority" and value not in PRIORITIES:
@@ -142,7 +141,11 @@ def print_next_merge(context: Context, change: TaskChange, text: str) -> None:
 
 def abandon(context: Context, *, task: str, reason: str) -> int:
     actor = context.require_non_worker("abandon a task")
-    home, ident, reason_text = context.project_home(), ids.task_id(task), inputs.checked_line(reason, "--reason", 2000)
+    home, ident, reason_text = (
+        context.project_home(),
+        inputs.task_id(task),
+        inputs.checked_line(reason, "--reason", 2000),
+    )
     context.recover_tasks(home, ident)
     change = tasks.set_status(home, ident, "abandoned", actor=actor, reason=reason_text)
     print_change(context, change)

@@ -7,7 +7,7 @@ import os
 from sow.agents import prompts
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.domain import ids
+from sow.domain import inputs
 from sow.errors import SowError
 from sow.store.layout import create_missing
 from sow.store.workflows import archive as workflows_archive
@@ -21,7 +21,7 @@ MOST = 1 << 20
 
 def new(context: Context, *, name: str, summary: str, json: bool) -> int:
     context.require_non_worker("create a workflow")
-    if not ids.is_member(name):
+    if not inputs.is_member(name):
         raise SowError(
             f"{name!r:.80} is not a workflow name",
             "use lower case letters, digits, _ and -, such as: sow workflow new user_management",

@@ -10,8 +10,8 @@ from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.workflows.show import run_command
-from sow.domain.actor import Actor
 from sow.domain.reviews.verdict import Verdict
+from sow.domain.task import Actor
 from sow.domain.text.units import counted
 from sow.domain.workflows.inbox import design_command
 from sow.engine.turns.turn_settings import TurnSettings

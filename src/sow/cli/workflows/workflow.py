@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.domain import ids
+from sow.domain import inputs
 from sow.errors import SowError
 from sow.store.workflows import members
 from sow.system.terminal import escape_line, out
@@ -21,7 +21,7 @@ def set_status(context: Context, *, field: str, value: str, agent: str) -> int:
             raise SowError(
                 f"{actor.task or 'a worker'} may not set the status of {agent}", "remove --agent to set your own status"
             )
-        if not ids.is_member(actor.task):
+        if not inputs.is_member(actor.task):
             raise SowError(
                 f"the worker of task {actor.task or '?'} is not an agent of a workflow",
                 f"sow task set --id {actor.task or 'ID'} status needs_review",

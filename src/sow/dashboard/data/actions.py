@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sow.domain.ids import is_member, is_task_id
+from sow.domain.inputs import is_member, is_task_id
 from sow.engine.turns.sow_command import sow_path
 from sow.errors import SowError
 from sow.system.caller import SESSION_MARKS

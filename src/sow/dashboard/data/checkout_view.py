@@ -10,7 +10,7 @@ from sow import __version__
 from sow.dashboard.data.runs import FollowedEntry, RunCache, RunFollower
 from sow.dashboard.data.task_cache import ExecutorCache, TaskCache
 from sow.dashboard.data.task_rows import Crew, Dependencies, Row, task_row
-from sow.domain import advice
+from sow.domain import inbox as inbox_rules
 from sow.domain.documents.state import ProjectState
 from sow.domain.inbox import Item, ranked
 from sow.errors import SowError
@@ -196,14 +196,14 @@ class CheckoutView:
         if self.problem is not None:
             return {"text": self.problem.message, "command": self.problem.hint}
         if self.project is None:
-            return advice.without_project(self.crew.summary, inbox, projects.start_command(self.home))
+            return inbox_rules.without_project(self.crew.summary, inbox, projects.start_command(self.home))
         phase_by_id = {ident: cached.phase for ident, cached in self.cache.tasks.items() if cached.task}
         tasks = [self.cache.tasks[ident].task for ident in sorted(phase_by_id, key=int)]
         working = [(self.cache.folder(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
         runs = self.runs_of_project()
         still_running, idle = idle_tasks(working, runs)
         phases = self.project["phases"]
-        return advice.next_step(
+        return inbox_rules.next_step(
             tasks, phase_by_id, phases, inbox, idle, still_running, runs.plan_command, lambda: runs.last_step
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sow.dashboard.data import paging
 from sow.dashboard.data.runs import RunCache, entry_line
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
 from sow.reports import run_report, timeline, turn_records

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from sow.dashboard.data.page_errors import PageNotFound
 from sow.domain.runs.journal_entry import JournalEntry
+from sow.domain.text import units
 from sow.errors import SowError
 from sow.reports import crew_rows, event_text, resume_command, run_report
 from sow.reports.hint_context import HintContext
@@ -18,7 +19,6 @@ from sow.store.files.file_cache import FileCache, fingerprint
 from sow.store.runs import run_folder
 from sow.store.runs.journal import JournalTail
 from sow.store.runs.run_folder import RunFolder
-from sow.system import width
 from sow.system.terminal import escape_line
 
 JUDGING = ("review", "reminder")  # turns that do not change a task's executor
@@ -161,5 +161,5 @@ def entry_line(run: str, entry: JournalEntry, history: RunHistory) -> dict[str, 
     sentence = escape_line(event_text.event_sentence(entry, history))
     if not sentence:
         return None
-    text = width.cut(sentence, event_text.LONGEST)
+    text = units.cut(sentence, event_text.LONGEST)
     return {"run": run, "at": entry.at, "t": entry.t, "task": entry.task or None, "event": entry.event, "text": text}

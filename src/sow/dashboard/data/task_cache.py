@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from sow.dashboard.data.runs import RunFollower
 from sow.domain.documents.state import ProjectState
-from sow.domain.ids import is_task_id
-from sow.domain.note import unresolved
-from sow.domain.task import ENDED_STATUSES, shown_result
+from sow.domain.inputs import is_task_id
+from sow.domain.task import ENDED_STATUSES, shown_result, unresolved_notes
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import FileCache, fingerprint
@@ -96,7 +95,7 @@ class TaskCache:
 
     def _count_notes(self, ident: str) -> int:
         try:
-            return len(unresolved(notes.load_notes(self.folder(ident))))
+            return len(unresolved_notes(notes.load_notes(self.folder(ident))))
         except SowError:  # the task's page says what is wrong with the file
             return 0
 

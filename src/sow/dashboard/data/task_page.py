@@ -7,8 +7,8 @@ from typing import Any
 
 from sow.dashboard.data.page_errors import PageNotFound
 from sow.domain.checks import refusals, task_checks
-from sow.domain.ids import is_member, is_task_id
 from sow.domain.inbox import accept_command
+from sow.domain.inputs import is_member, is_task_id
 from sow.domain.task import is_approved, worktree_name
 from sow.domain.workflows.member import shown_status
 from sow.errors import SowError

@@ -8,10 +8,9 @@ from typing import Any
 from sow.dashboard.data.runs import RunFollower
 from sow.dashboard.data.task_cache import ExecutorCache
 from sow.domain.documents.state import WorkflowState
-from sow.domain.note import unresolved
 from sow.domain.plans import graph
-from sow.domain.runs.forecast import GUESS
-from sow.domain.task import ENDED_STATUSES
+from sow.domain.plans.graph import GUESS
+from sow.domain.task import ENDED_STATUSES, unresolved_notes
 from sow.domain.workflows.member import shown_status
 from sow.errors import SowError
 from sow.reports import crew_rows
@@ -139,7 +138,7 @@ class Crew:
         except SowError:  # the summary says what is wrong
             self.loaded = None
         notes_by_agent = folder.notes(self.loaded) if self.loaded else {}
-        self.notes = {name: len(unresolved(notes)) for name, notes in notes_by_agent.items()}
+        self.notes = {name: len(unresolved_notes(notes)) for name, notes in notes_by_agent.items()}
         return True
 
     def rows(self, run: RunFollower | None) -> list[Row]:

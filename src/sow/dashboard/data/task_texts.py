@@ -12,7 +12,7 @@ from sow.dashboard.data import paging
 from sow.dashboard.data.page_errors import PageNotFound
 from sow.dashboard.data.task_page import folder_of, is_worked_on
 from sow.domain.documents.state import Evidence
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
 from sow.engine.checks import check_list
 from sow.errors import SowError
 from sow.gitwork import diffs, line_map

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sow.domain.inputs import path as checked_path
-from sow.domain.inputs import printable_line
+from sow.domain.inputs import checked_path, printable_line
 from sow.errors import SowError
 
 HEADING = "### "

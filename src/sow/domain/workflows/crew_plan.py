@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sow.domain.ids import is_session_id
-from sow.domain.inputs import plain_path
+from sow.domain.inputs import is_session_id, plain_path
 from sow.domain.plans.plan import PlanFinding
 from sow.domain.workflows.lifecycle import ARCHITECT as ARCHITECT
 from sow.domain.workflows.lifecycle import DOER as DOER

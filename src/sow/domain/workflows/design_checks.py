@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from sow.domain.ids import is_member
+from sow.domain.inputs import is_member
 from sow.domain.plans import graph
 from sow.domain.text.markdown_text import Section, has_text, sections, with_title_words
 from sow.domain.text.similar_text import words

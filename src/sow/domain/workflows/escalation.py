@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sow.domain.documents.state import Escalation, MemberState, Note
-from sow.domain.reviews import final_answer
+from sow.domain.reviews import verdict
 from sow.domain.reviews.finding import clean_text
 from sow.domain.reviews.similar_notes import topic_words
 from sow.domain.text.similar_text import similar
@@ -46,7 +46,7 @@ class ArchitectAnswer:
 
 def parse(final_text: str, nonce: str, notes: Sequence[str]) -> ArchitectAnswer:
     """Reads the decisions from the JSON block with the nonce: exactly one for each note, or none at all."""
-    block, why = final_answer.read_block(final_text, nonce)
+    block, why = verdict.read_block(final_text, nonce)
     items = block.get("decisions")
     if why or not isinstance(items, list) or not isinstance(block.get("plan_changed", False), bool):
         return ArchitectAnswer(doubt=why or "decisions is no list, or plan_changed is neither true nor false")
@@ -59,7 +59,7 @@ def parse(final_text: str, nonce: str, notes: Sequence[str]) -> ArchitectAnswer:
 
 def parse_analysis(final_text: str, nonce: str) -> ArchitectAnswer:
     """Reads the architect's analysis of a loop, for the person who ends it."""
-    block, why = final_answer.read_block(final_text, nonce)
+    block, why = verdict.read_block(final_text, nonce)
     analysis = _text(block, "analysis")
     if why or not analysis or not isinstance(block.get("plan_changed", False), bool):
         why = why or "the JSON block has no analysis, or plan_changed is neither true nor false"

@@ -69,7 +69,7 @@ def repository_inputs(plan: WorkflowPlan) -> list[str]:
 
 def _bad_path(path: str) -> bool:
     try:
-        texts.path(path, "path")
+        texts.checked_path(path, "path")
     except SowError:
         return True
     return path.count("/") >= MAX_PARTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sow.domain.ids import is_member
+from sow.domain.inputs import is_member
 from sow.domain.text.markdown_text import has_text, sections, with_title_words
 from sow.domain.text.similar_text import words
 from sow.domain.workflows import crew_plan

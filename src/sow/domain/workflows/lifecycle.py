@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.lifecycle import Lifecycle
+from sow.domain.task import Lifecycle
 
 DOER, ARCHITECT = "doer", "solution_architect"  # kinds of agents that work
 RUNNING = ("working", "completion_drive_review", "ready_for_verification", "verified", "blocked")

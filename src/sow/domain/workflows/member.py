@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sow.domain import note as notes_of
+from sow.domain import task
 from sow.domain.documents.state import MemberState, Note, VerificationResults, Workflow
 from sow.domain.workflows.crew_plan import Member
 from sow.domain.workflows.lifecycle import DONE_STATUSES, WORKFLOW_AGENT
@@ -88,7 +88,7 @@ def own_move(name: str, state: MemberState, to: str, *, notes: Iterable[Note], n
 
 
 def _gate(name: str, to: str, notes: list[Note]) -> None:
-    unresolved = notes_of.unresolved(notes)
+    unresolved = task.unresolved_notes(notes)
     if to == "ready_for_verification" and unresolved:
         raise IllegalStatusChange(
             f"{name} has open notes: {', '.join(unresolved)}",
@@ -159,7 +159,7 @@ def complete(name: str, state: MemberState, *, notes: Iterable[Note], now: str) 
 
 
 def _refuse_unresolved(name: str, notes: Iterable[Note]) -> None:
-    unresolved = notes_of.unresolved(notes)
+    unresolved = task.unresolved_notes(notes)
     if unresolved:
         raise IllegalStatusChange(
             f"{name} has open notes: {', '.join(unresolved)}", "resolve them first: sow note list"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sow.domain import note as notes_of
+from sow.domain import task
 from sow.domain.documents.state import MemberState, Note
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 
@@ -58,7 +58,7 @@ def status_after_turn(state: MemberState, notes: Sequence[Note], *, missing: Seq
     escalated = [note["note_id"] for note in notes if note["status"] == "escalated"]
     if escalated:
         return "blocked", f"it escalated {', '.join(escalated)}"
-    unresolved = notes_of.unresolved(notes)
+    unresolved = task.unresolved_notes(notes)
     if unresolved:
         return "", f"open notes: {', '.join(unresolved)}"
     if missing:
@@ -88,7 +88,7 @@ def _running(state: MemberState, notes: Sequence[Note]) -> Stage:
         return "ask", f"it was refused {state['rounds']} times"
     if state.get("verifier_tries", 0) >= MAX_FAILED_TURNS:
         return "ask", f"its verifier gave no result in {state.get('verifier_tries')} turns"
-    unresolved = notes_of.unresolved(notes)
+    unresolved = task.unresolved_notes(notes)
     if state["status"] == "ready_for_verification" and not unresolved:
         return "verify", "it says that it is ready"
     if state["status"] == "working":

@@ -14,7 +14,7 @@ from typing import Any
 from sow.domain.checks import task_checks, test_counts
 from sow.domain.checks.missing_program import missing_program
 from sow.domain.documents.state import Check, Evidence, TestCounts
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
 from sow.domain.network import ALL
 from sow.domain.plans import command_line
 from sow.engine.checks import outside_imports

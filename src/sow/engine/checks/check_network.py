@@ -6,8 +6,8 @@ once for each repository. Without a run on the base commit nobody could tell, so
 
 from __future__ import annotations
 
-from sow.domain.actor import PERSON, Actor
 from sow.domain.network import ALL, NONE, narrower
+from sow.domain.task import PERSON, Actor
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import task_folder, tasks
 from sow.store.user import consents

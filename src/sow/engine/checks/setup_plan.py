@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from sow.config import FROM_FILE, Config
-from sow.domain.checks.consent import NO_SETUP
+from sow.domain.checks.task_checks import NO_SETUP
 from sow.engine.checks import setup_detection
 from sow.engine.checks.setup_detection import MachineFacts, Proposal, Read
 from sow.gitwork.worktree import EnvironmentProblem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.text.branch_name import is_branch_name
+from sow.domain.inputs import is_branch_name
 from sow.engine.runs.start import require_commit
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.repository import branch_conflict_error

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
 
 from sow.domain import phase as phases
-from sow.domain.checks.consent import Consent
+from sow.domain.checks.task_checks import Consent
 from sow.domain.documents.state import ProjectState
-from sow.domain.plans.planned_tasks import Difference
+from sow.domain.plans.plan import Difference
 from sow.domain.task import ENDED_STATUSES
 from sow.engine import consent
 from sow.engine.launch import feature_branch, git_changes, preflight, setup_questions

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from sow import config as configs
 from sow.agents.agent import STANDARD_AGENTS
-from sow.domain.plans.plan import Plan, PlanSource
-from sow.domain.plans.planned_tasks import agent_of
-from sow.domain.runs.forecast import Estimate, Forecast
+from sow.domain.plans.graph import Estimate, Forecast
+from sow.domain.plans.plan import Plan, PlanSource, agent_of
 from sow.plans import reader
 from sow.plans.describe import description
 from sow.store.files.checkout_home import Home

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sow.domain import inputs
-from sow.domain.checks.consent import Consent
+from sow.domain.checks.task_checks import Consent
 from sow.domain.documents.state import ProjectState, Task
-from sow.domain.ids import branch_slug
 from sow.domain.inbox import start_without
-from sow.domain.plans.plan import APPROVAL, PlanFinding
-from sow.domain.plans.planned_tasks import Difference
+from sow.domain.inputs import branch_slug
+from sow.domain.plans.plan import APPROVAL, Difference, PlanFinding
 from sow.domain.task import ENDED_STATUSES
 from sow.domain.text.units import counted, cut_to
 from sow.engine import consent

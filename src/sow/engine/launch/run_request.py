@@ -10,9 +10,9 @@ from typing import Any
 from sow import config as configs
 from sow.agents.registry import AgentRegistry
 from sow.config import Config
-from sow.domain.actor import Actor
 from sow.domain.documents.state import RunSettings
 from sow.domain.network import ALL, is_wider
+from sow.domain.task import Actor
 from sow.engine.launch.loaded_plan import LoadedPlan
 from sow.engine.runs.local_turns import LocalTurns
 from sow.engine.turns.turn_settings import TurnSettings

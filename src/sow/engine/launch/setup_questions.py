@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sow.domain.checks.consent import ASK_AGAIN, NO_SETUP, REFUSED_SETUP
+from sow.domain.checks.task_checks import ASK_AGAIN, NO_SETUP, REFUSED_SETUP
 from sow.domain.plans.command_line import split_words
-from sow.domain.plans.planned_tasks import checks_of
+from sow.domain.plans.plan import checks_of
 from sow.domain.task import OPEN_STATUSES, worktree_name
 from sow.engine.checks import outside_imports
 from sow.engine.checks.outside_imports import ACCEPTED, WHY, OutsideImport

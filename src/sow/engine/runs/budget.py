@@ -8,7 +8,7 @@ from typing import Any
 
 from sow import config
 from sow.config import Config
-from sow.domain.runs.limits import Budget
+from sow.domain.runs.scheduler import Budget
 from sow.domain.text.units import dollars
 from sow.engine.runs.run_context import RunContext
 from sow.store.projects.task_folder import TaskFolder

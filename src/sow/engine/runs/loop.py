@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sow.config import ExecutorConfig
-from sow.domain.runs.limits import Breaker, Budget
-from sow.domain.runs.scheduler import Job, ScheduleDecision, Scheduler
+from sow.domain.runs.scheduler import Breaker, Budget, Job, ScheduleDecision, Scheduler
 from sow.engine.runs.budget import add_cost, budget_of
 from sow.engine.runs.notify import Notifier
 from sow.engine.runs.run_context import RunContext

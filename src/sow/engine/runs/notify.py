@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sow.domain.runs.journal_entry import JournalEntry
+from sow.domain.text.units import cut
 from sow.engine.runs.run_context import RunContext
 from sow.errors import SowError
 from sow.executors.binary import find_binary
@@ -17,7 +18,6 @@ from sow.reports.run_history import RunHistory
 from sow.system.process.exit_code import ending_text
 from sow.system.process.program import BackgroundProgram, ProgramOutput
 from sow.system.terminal import escape_line
-from sow.system.width import cut
 
 PAUSE = 1.0  # seconds between two notifications; events in between are sent together
 TIMEOUT = 5.0  # seconds that one command may take

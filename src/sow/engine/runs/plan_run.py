@@ -9,7 +9,7 @@ from typing import Any
 from sow.config import ExecutorConfig
 from sow.domain.documents.state import LogEntry, Task
 from sow.domain.plans import graph
-from sow.domain.runs.forecast import Forecast
+from sow.domain.plans.graph import Forecast
 from sow.domain.runs.scheduler import JOB_STATUS, Job
 from sow.domain.task import ENDED_STATUSES as ENDED
 from sow.domain.task import shown_result

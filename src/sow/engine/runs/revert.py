@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sow.domain.actor import Actor
 from sow.domain.documents.state import ProjectState, RunDelivery, Task
+from sow.domain.task import Actor
 from sow.domain.text.units import listed
 from sow.errors import SowError, Waiting
 from sow.gitwork.fast_forward import fast_forward

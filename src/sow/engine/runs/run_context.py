@@ -13,7 +13,7 @@ from sow import config
 from sow.agents.agent import Agent
 from sow.agents.registry import AgentRegistry
 from sow.config import Config, ExecutorConfig
-from sow.domain.checks.consent import Consent
+from sow.domain.checks.task_checks import Consent
 from sow.domain.documents.state import RunSettings, SessionTurn, Task
 from sow.domain.network import ALL, MODEL, NONE, Hosts
 from sow.domain.task import DEFAULT_AGENT, worktree_name

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sow.domain.actor import PERSON, Actor
+from sow.domain.task import PERSON, Actor
 from sow.executors.executor_types import adapter as find_adapter
 from sow.store.user.saved_answers import SavedAnswers
 

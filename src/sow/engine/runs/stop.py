@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sow.domain.ids import is_member, is_task_id
+from sow.domain.inputs import is_member, is_task_id
 from sow.engine.turns.recovery import end_left_turns
 from sow.errors import SystemFailure
 from sow.gitwork.check_processes import remarks_on_left_checks

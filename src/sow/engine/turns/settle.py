@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import task as rules
-from sow.domain.actor import WORKER, Actor
+from sow.domain.task import WORKER, Actor
 from sow.errors import SowError
 from sow.store.files import backup as state_backup
 from sow.store.projects import project as projects

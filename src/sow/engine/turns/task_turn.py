@@ -6,7 +6,7 @@ import os
 
 from sow.agents import briefing
 from sow.domain import task as rules
-from sow.domain.actor import ORCHESTRATOR
+from sow.domain.task import ORCHESTRATOR
 from sow.engine.turns import settle
 from sow.engine.turns.recovery import recover
 from sow.engine.turns.sow_command import sow_command
@@ -28,8 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.agents.agent import Agent
     from sow.config import ExecutorConfig
-    from sow.domain.actor import Actor
     from sow.domain.documents.state import Refusal, SessionTurn, Task
+    from sow.domain.task import Actor
     from sow.engine.turns.state_before_turn import FormerState
     from sow.executors.adapter import Outcome
     from sow.store.files.checkout_home import Home

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import sow
-from sow.domain.actor import WORKER, Actor
+from sow.domain.task import WORKER, Actor
 from sow.errors import SystemFailure
 from sow.gitwork.private_git import PrivateGit, protect_repository, read_settings
 from sow.gitwork.repository import Repository

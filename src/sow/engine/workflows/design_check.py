@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from sow.agents import briefing, crew_briefing
 from sow.agents.registry import AgentRegistry
-from sow.domain.actor import Actor
 from sow.domain.documents.state import Finding
-from sow.domain.ids import is_member
+from sow.domain.inputs import is_member
 from sow.domain.reviews import verdict
 from sow.domain.reviews.verdict import Verdict
+from sow.domain.task import Actor
 from sow.domain.workflows import design_checks, file_checks
 from sow.domain.workflows.contract_block import remove_blocks
 from sow.domain.workflows.crew_plan import DesignProblem, WorkflowPlan

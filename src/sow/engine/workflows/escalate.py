@@ -7,7 +7,7 @@ solution architect serves one agent at a time.
 from __future__ import annotations
 
 from sow.agents import briefing, crew_briefing
-from sow.domain import ids
+from sow.domain import inputs
 from sow.domain.reviews import verdict
 from sow.domain.workflows import contract_block, escalation
 from sow.domain.workflows.crew_plan import ARCHITECT, ARCHITECT_VERIFIER
@@ -273,7 +273,7 @@ def _start_architect(job: MemberJob, step: EscalationStep) -> None:
     question_updates.assign_architect(
         crew.home,
         name,
-        task_id=ids.note_session_id(f"decide for {job.id} {' '.join(step.notes)}", clock.epoch()),
+        task_id=inputs.note_session_id(f"decide for {job.id} {' '.join(step.notes)}", clock.epoch()),
         agent=planned.agent if planned is not None and planned.agent else SOLUTION_ARCHITECT,
         verifier=planned.verifier if planned is not None and planned.verifier else ARCHITECT_VERIFIER,
         requested_by=[job.id],

@@ -8,7 +8,7 @@ from typing import Any
 from sow.agents.registry import AgentRegistry
 from sow.config import Config
 from sow.domain.documents.state import RunSettings, Workflow
-from sow.domain.ids import is_member
+from sow.domain.inputs import is_member
 from sow.domain.workflows.crew_plan import WorkflowPlan
 from sow.engine.consent import load_consents
 from sow.engine.runs.start import open_run_folder, recover_turn, require_commit, start_fields

@@ -13,9 +13,9 @@ import weakref
 from contextlib import suppress
 
 from sow.domain import task as task_rules
-from sow.domain.actor import WORKER, Actor
 from sow.domain.documents.state import Task, Workflow
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
+from sow.domain.task import WORKER, Actor
 from sow.domain.workflows import member as member_rules
 from sow.errors import SowError
 from sow.store.files import backup, set_aside, state_file, write_notices

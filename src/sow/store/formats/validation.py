@@ -6,8 +6,16 @@ and a test checks that both agree.
 
 from __future__ import annotations
 
-from sow.domain.ids import is_member, is_session_id, is_task_id
-from sow.domain.inputs import is_line, is_phase_name, is_role_name, is_tokens, is_word
+from sow.domain.inputs import (
+    is_line,
+    is_member,
+    is_phase_name,
+    is_role_name,
+    is_session_id,
+    is_task_id,
+    is_tokens,
+    is_word,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sow.domain import ids
+from sow.domain import inputs
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import create_file, list_folder, make_folders
@@ -92,7 +92,7 @@ def current_checkout(home: Home, cwd: str) -> Home:
 def slug(title: str) -> str:
     """Returns a title as a part of a file name, without accents."""
     plain = "".join(char for char in unicodedata.normalize("NFKD", title) if not unicodedata.combining(char))
-    return ids.branch_slug(plain) or "decision"
+    return inputs.branch_slug(plain) or "decision"
 
 
 def status_of(text: str) -> str:

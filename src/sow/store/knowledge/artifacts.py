@@ -30,7 +30,7 @@ def folders(home: Home) -> dict[str, str]:
 
 def _below(value: str, kind: str, shown_path: str) -> str:
     try:
-        path = inputs.path(value, f"artifacts.{kind}")
+        path = inputs.checked_path(value, f"artifacts.{kind}")
     except SowError as error:
         raise InvalidFile(f"{shown_path}: {error.message}", error.hint) from None
     if path == "." or path.split("/")[0] == ".git" or path.startswith((".sow/project", ".sow/local")):

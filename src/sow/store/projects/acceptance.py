@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sow.domain import task as rules
-from sow.domain.actor import Actor
 from sow.domain.checks import task_checks
 from sow.domain.documents.state import Task
 from sow.domain.inbox import accept_command
 from sow.domain.runs import stages
-from sow.domain.task import FINAL_CHECKS_PREFIX
+from sow.domain.task import FINAL_CHECKS_PREFIX, Actor
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.projects import feedback, task_folder, task_updates, tasks

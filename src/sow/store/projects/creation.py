@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sow.domain import inputs
-from sow.domain.actor import Actor
 from sow.domain.documents.state import ProjectState
 from sow.domain.phase import new_phases
+from sow.domain.task import Actor
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects.tasks import log_act

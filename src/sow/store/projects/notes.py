@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from sow.domain import ids, note
-from sow.domain.actor import WORKER, Actor
+from sow.domain import inputs, task
+from sow.domain.task import WORKER, Actor
 from sow.errors import SowError
 from sow.store.files import backup as state_backup
 from sow.store.files import state_file
@@ -64,8 +64,8 @@ def is_legal_change(
     if before["task_id"] != session["task_id"] or len(current) < len(session["notes"]):
         return False
     return all(
-        note.is_allowed_change(entry, current.get(entry["note_id"]), actor)
-        or note.is_answered(entry, current.get(entry["note_id"]), (answers or {}).get(entry["note_id"], ""))
+        task.is_allowed_note_change(entry, current.get(entry["note_id"]), actor)
+        or task.is_answered_note(entry, current.get(entry["note_id"]), (answers or {}).get(entry["note_id"], ""))
         for entry in before["notes"]
     )
 
@@ -131,7 +131,7 @@ def _load_backup(folder: AnyFolder) -> NoteSession | None:
 
 def unresolved(folder: AnyFolder) -> list[str]:
     """Returns the notes that block `done`. Without a notes file, which is usual, nothing is parsed."""
-    return note.unresolved(load_notes(folder))
+    return task.unresolved_notes(load_notes(folder))
 
 
 def save(folder: AnyFolder, session: NoteSession) -> None:
@@ -153,7 +153,7 @@ def new_session(task_id: str, epoch: int) -> NoteSession:
 def add(folder: AnyFolder, session: NoteSession, *, description: str, context: str, category: str, epoch: int) -> Note:
     """Adds an open note to a session."""
     new_note: Note = {
-        "note_id": ids.note_id(len(session["notes"])),
+        "note_id": inputs.note_id(len(session["notes"])),
         "timestamp": epoch,
         "description": description,
         "context": context,

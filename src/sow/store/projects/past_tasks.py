@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.domain.documents.state import SessionTurn
-from sow.domain.runs.forecast import FinishedTask
+from sow.domain.plans.graph import FinishedTask
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from sow.domain import phase
-from sow.domain.actor import Actor
 from sow.domain.documents.state import Phase, ProjectState
-from sow.domain.task import OPEN_STATUSES
+from sow.domain.task import OPEN_STATUSES, Actor
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects

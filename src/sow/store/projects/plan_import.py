@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from sow.domain import phase
 from sow.domain import task as task_rules
-from sow.domain.actor import Actor
-from sow.domain.plans import planned_tasks as rules
-from sow.domain.plans.plan import Plan
-from sow.domain.plans.planned_tasks import Difference, PlannedTask
+from sow.domain.plans import plan as plan_rules
+from sow.domain.plans.plan import Difference, Plan, PlannedTask
+from sow.domain.task import Actor
 from sow.errors import Waiting
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
@@ -68,7 +67,7 @@ def propose(home: Home, project: ProjectState, intake: PlanImport) -> list[Diffe
     phase.require_approved(project["phases"], _phase_of_new_tasks(intake, project))
     tasks = [task for _, task in task_folders.load_readable(home, project)[0]]
     used_ids = [folder.id for folder in task_folders.all_folders(home, project)]
-    return rules.compare(_wanted_tasks(intake, tasks, used_ids), tasks, set(intake.paths.values()))
+    return plan_rules.compare(_wanted_tasks(intake, tasks, used_ids), tasks, set(intake.paths.values()))
 
 
 def _phase_of_new_tasks(intake: PlanImport, project: ProjectState) -> str:
@@ -77,7 +76,7 @@ def _phase_of_new_tasks(intake: PlanImport, project: ProjectState) -> str:
 
 def propose_without_project(intake: PlanImport) -> list[Difference]:
     """Returns the changes that the import would make without a project."""
-    return rules.compare(_wanted_tasks(intake, (), ()), (), ())
+    return plan_rules.compare(_wanted_tasks(intake, (), ()), (), ())
 
 
 def _wanted_tasks(intake: PlanImport, tasks: Sequence[Task], used_ids: Sequence[str]) -> list[PlannedTask]:
@@ -89,13 +88,13 @@ def _wanted_tasks(intake: PlanImport, tasks: Sequence[Task], used_ids: Sequence[
         for task in intake.plan.tasks
         if (intake.paths[task.file], task.number) in task_ids
     }
-    numbers = rules.assign_ids(intake.plan.tasks, known_ids, used_ids)
+    numbers = plan_rules.assign_ids(intake.plan.tasks, known_ids, used_ids)
     skipped = {task.id for task in intake.plan.tasks if task.status == "skipped"}
     wanted_tasks = []
     for task in intake.plan.tasks:
-        fields = rules.task_fields(task, numbers, agent=intake.agents[task.id], skipped=skipped)
+        fields = plan_rules.task_fields(task, numbers, agent=intake.agents[task.id], skipped=skipped)
         text = intake.descriptions[task.id]
-        wanted = rules.PlannedTask(task, numbers[task.id], fields, plan=intake.paths[task.file], description=text)
+        wanted = plan_rules.PlannedTask(task, numbers[task.id], fields, plan=intake.paths[task.file], description=text)
         wanted.digest = digest(json.dumps([fields, text], sort_keys=True))
         wanted_tasks.append(wanted)
     return wanted_tasks
@@ -169,11 +168,13 @@ def _apply(home: Home, project: ProjectState, difference: Difference, phase_name
     folder = task_folders.find(home, project, difference.task)
     task_state, _ = load_or_repair(folder, project["project_id"])
     if difference.wanted is None:
-        abandoned_task, _ = task_rules.move(task_state["task"], "abandoned", actor=actor, now=now, reason=rules.GONE)
+        abandoned_task, _ = task_rules.move(
+            task_state["task"], "abandoned", actor=actor, now=now, reason=plan_rules.GONE
+        )
         folder.save(task_state, abandoned_task, project["project_id"])
         return
     home.replace(folder.description_path, home.redact(difference.wanted.description))
-    fields = {key: value for key, value in task_state["task"].items() if key not in rules.FIELDS}
+    fields = {key: value for key, value in task_state["task"].items() if key not in plan_rules.FIELDS}
     changed: Task = {**fields, **difference.wanted.fields, "source": _source(difference.wanted), "updated_at": now}  # type: ignore[typeddict-item]
     folder.save(task_state, {**changed, "name": home.redact(changed["name"])}, project["project_id"])
 
@@ -191,7 +192,7 @@ def _new_task(wanted: PlannedTask, actor: Actor, now: str) -> Task:
         approval = {"by": actor.name, "at": now, "iteration": 1}
         fields |= {"status": "completed", "completed_at": now, "approval": approval}
     elif wanted.status == "skipped":
-        fields |= {"status": "abandoned", "abandoned_reason": rules.SKIPPED}
+        fields |= {"status": "abandoned", "abandoned_reason": plan_rules.SKIPPED}
     return fields  # type: ignore[return-value]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sow.domain import phase as phases
 from sow.domain.documents.state import ProjectState, Task
-from sow.domain.ids import agent_id
+from sow.domain.inputs import agent_id
 from sow.domain.task import answer_command, is_approved, require_dependencies_done
 from sow.errors import SowError
 from sow.store.projects import feedback, log, memory, notes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.domain.ids import is_task_id
+from sow.domain.inputs import is_task_id
 from sow.domain.task import worktree_name
 from sow.errors import InvalidFile, SowError
 from sow.store.files import backup, state_file

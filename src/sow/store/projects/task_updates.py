@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from sow.domain import ids, phase
+from sow.domain import inputs, phase
 from sow.domain import task as rules
-from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.domain.checks.task_checks import waived_commands
 from sow.domain.documents.state import Check, Concern, Evidence, Follows, ProjectState, Review, Task, Waiver
+from sow.domain.task import ORCHESTRATOR, Actor
 from sow.domain.text.similar_text import DETAILS, without_changing_parts
 from sow.domain.text.units import counted
 from sow.store.files.checkout_home import Home
@@ -431,7 +431,7 @@ def create_follow_up(
     now = clock.now()
     with home.lock():
         project = projects.load(home)
-        ident = ids.next_id(folder.id for folder in task_folder.all_folders(home, project))
+        ident = inputs.next_id(folder.id for folder in task_folder.all_folders(home, project))
         about = f"task {owner['id']}" if owner is not None else "the request"
         task: Task = {
             "id": ident,

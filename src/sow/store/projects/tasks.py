@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from sow.domain import ids, phase
 from sow.domain import inputs as texts
+from sow.domain import phase
 from sow.domain import task as rules
-from sow.domain.actor import ORCHESTRATOR, Actor
+from sow.domain.task import ORCHESTRATOR, Actor
 from sow.errors import SowError
 from sow.store.files import backup, state_file
 from sow.store.files.disk import remove_tree_quietly, sync_folder, system_error, write_new
@@ -56,7 +56,7 @@ def create(
         matched_phase = phase.find_name(requested, project["phases"])
         phase.require_approved(project["phases"], matched_phase)
         folders = task_folders.all_folders(home, project)
-        ident = ids.id_after(after, [f.id for f in folders]) if after else ids.next_id(f.id for f in folders)
+        ident = texts.id_after(after, [f.id for f in folders]) if after else texts.next_id(f.id for f in folders)
         for dependency in depends_on:
             task_folders.find(home, project, dependency)
         task: Task = {
@@ -192,7 +192,7 @@ def _moved(opened: TaskTransaction, to: str, actor: Actor, reason: str, action: 
         text = f"task {task} ({before['name']}), iteration {before['iteration']}"
         log_act(home, actor, action=action or event, text=f"{text}: {reason}" if reason else text, now=now)
     elif reason and event in ("start", "submit", "fail"):
-        _log(opened.folder, ids.agent_id(before["assigned_agent"], before["iteration"]), event, reason, now)
+        _log(opened.folder, texts.agent_id(before["assigned_agent"], before["iteration"]), event, reason, now)
     return changed
 
 
@@ -260,7 +260,7 @@ def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) ->
             raise SowError(f"task {task} is {opened.task['status']}", "what has ended is not changed any more")
         changed: Task = {**opened.task, "updated_at": clock.now()}
         if field == "depends_on":
-            dependencies = [ids.task_id(word) for word in value.replace(",", " ").split()]
+            dependencies = [texts.task_id(word) for word in value.replace(",", " ").split()]
             tasks, _ = task_folders.load_readable(home, opened.project)
             rules.check_dependencies(task, dependencies, {entry["id"]: entry["depends_on"] for _, entry in tasks})
             changed["depends_on"] = list(dict.fromkeys(dependencies))
@@ -320,7 +320,6 @@ def give_feedback(
 
 def answer(home: Home, task: str, text: str, *, actor: Actor) -> TaskChange:
     """Answers a task's question: resolves its escalated notes, stores the answer as feedback, and resumes it."""
-    from sow.domain import note
     from sow.store.projects import feedback, notes
 
     texts.checked_text(text, "the answer", MOST_ANSWER)
@@ -334,7 +333,7 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> TaskChange:
         if opened.task["status"] == "paused":
             changed, _ = rules.move(opened.task, "in_progress", actor=actor, now=now)
         feedback.add(opened.folder, text, by=actor.name, iteration=opened.task["iteration"], now=now)
-        resolved = [note.resolve(entry, text, actor=actor, epoch=clock.epoch()) for entry in escalated]
+        resolved = [rules.resolve_note(entry, text, actor=actor, epoch=clock.epoch()) for entry in escalated]
         notes.replace(opened.folder, resolved)
         changed = rules.answer_question(changed, text, actor=actor, now=now)
         log_act(home, actor, action="answer", text=f"task {task}: {text}", now=now)

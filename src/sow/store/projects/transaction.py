@@ -10,8 +10,8 @@ from sow.store.validators.task import validate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.actor import Actor
     from sow.domain.documents.state import ProjectState, Task, TaskState
+    from sow.domain.task import Actor
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
 

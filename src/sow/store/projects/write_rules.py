@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.domain.ids import WIDTH
+from sow.domain.inputs import WIDTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

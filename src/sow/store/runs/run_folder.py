@@ -206,10 +206,10 @@ def interrupted_run(home: Home, project_id: str) -> Run | None:
 
 def refuse_undelivered(home: Home, project_id: str, tasks: Sequence[Task]) -> None:
     """Refuses if the result of the project's last run is not on the user's branch."""
-    from sow.domain import advice
+    from sow.domain import inbox
 
     run = interrupted_run(home, project_id)
-    step = advice.delivery(run, is_open=advice.has_open(run, tasks)) if run is not None else None
+    step = inbox.delivery(run, is_open=inbox.has_open(run, tasks)) if run is not None else None
     if step is not None:
         raise Waiting(step["text"], step["command"])
 

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from sow.domain.checks.consent import Consent
+from sow.domain.checks.task_checks import Consent
 from sow.errors import InvalidFile, SystemFailure
 from sow.store.files import user_file
 from sow.store.files.disk import Disk, read_text

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 
 from sow.domain import inputs as texts
-from sow.domain.actor import Actor
 from sow.domain.documents.state import MemberState, Workflow
-from sow.domain.ids import is_member
+from sow.domain.inputs import is_member
+from sow.domain.task import Actor
 from sow.domain.workflows import member
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan, role_of
 from sow.errors import SowError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.domain.documents.state import MemberState, Note, Workflow, WorkflowState
-from sow.domain.ids import is_member
+from sow.domain.inputs import is_member
 from sow.errors import InvalidFile, MergeConflict, SowError
 from sow.store.files import backup, state_file
 from sow.store.files.backup import restore_last_good

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sow.domain import note
-from sow.domain.actor import WORKER, Actor
+from sow.domain import task
 from sow.domain.documents.state import MemberState, VerificationResults
+from sow.domain.task import WORKER, Actor
 from sow.domain.workflows import member as rules
 from sow.domain.workflows.lifecycle import ARCHITECT
 from sow.domain.workflows.member_stages import MAX_FAILED_TURNS, MAX_VERIFICATIONS
@@ -258,7 +258,7 @@ def _check_complete(opened: WorkflowTransaction) -> None:
     left = [
         f"{name}: {', '.join(ids)}"
         for name, agent_notes in opened.folder.notes(opened.loaded).items()
-        if (ids := note.unresolved(agent_notes))
+        if (ids := task.unresolved_notes(agent_notes))
     ]
     if left:
         raise SowError(f"the workflow has open notes: {'; '.join(left)}", "see 'sow workflow status'")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from sow.domain import inputs as texts
-from sow.domain import note as note_rules
-from sow.domain.actor import ORCHESTRATOR, PERSON, Actor
+from sow.domain import task
 from sow.domain.documents.state import AnsweredMember, Escalation, MemberState, Note, Workflow
+from sow.domain.task import ORCHESTRATOR, PERSON, Actor
 from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
 from sow.domain.workflows.escalation import EscalationDecision
@@ -85,7 +85,7 @@ def resolve_notes(home: Home, name: str, resolutions: Mapping[str, tuple[str, st
 
 
 def _resolved(note: Note, resolution: str, by: str) -> Note:
-    return note_rules.resolve(note, resolution, actor=ACTORS[by], epoch=clock.epoch())
+    return task.resolve_note(note, resolution, actor=ACTORS[by], epoch=clock.epoch())
 
 
 def _record_resolutions(opened: WorkflowTransaction, name: str, resolutions: Mapping[str, tuple[str, str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sow.domain import note as rules
+from sow.domain import task
 from sow.domain.documents.state import MemberState, Note, SharedStatus, StatusEntry, VerifierEntry, Workflow
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.domain.workflows.member import shown_status
@@ -39,7 +39,7 @@ def text(workflow: Workflow, notes: NotesOf) -> str:
 
 def gate(notes: NotesOf) -> str:
     """Returns `blocked` if an unresolved note keeps the workflow from ending, else `clear`."""
-    return "blocked" if any(rules.unresolved(member_notes) for member_notes in notes.values()) else "clear"
+    return "blocked" if any(task.unresolved_notes(member_notes) for member_notes in notes.values()) else "clear"
 
 
 def claims(edited: str, workflow: Workflow) -> dict[str, str]:
@@ -60,7 +60,7 @@ def claims(edited: str, workflow: Workflow) -> dict[str, str]:
 def _entry(member: MemberState, notes: Sequence[Note]) -> StatusEntry:
     entry: StatusEntry = {"status": shown_status(member), "completion_drive_notes_count": len(notes)}  # type: ignore[typeddict-item]
     if notes:
-        entry["unresolved_notes"] = len(rules.unresolved(notes))
+        entry["unresolved_notes"] = len(task.unresolved_notes(notes))
     if member["dependencies"]:
         entry["dependencies"] = member["dependencies"]
     entry["last_update"] = member["last_update"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sow.domain.actor import WORKER, Actor
 from sow.domain.documents.state import Escalation, MemberState, Note, Workflow, WorkflowState
+from sow.domain.task import WORKER, Actor
 from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
 from sow.domain.workflows.lifecycle import NOTE_STATUSES

@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 
-from sow.domain.actor import Actor
+from sow.domain.task import Actor
 from sow.system import caller, channel, crash_points
 from sow.system.process.forked_server import END_SECONDS, ForkedServer, close_others, kill_group, lead_group
 
