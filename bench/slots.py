@@ -14,7 +14,7 @@ from bench.worktrees import git, large
 from sow.gitwork.repository import Repository
 from sow.gitwork.slots import Slots
 from sow.store.files.checkout_home import find
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 
 ROUNDS = 7
 FIRST, REUSE = 1.3, 0.3  # times a plain `git worktree add`

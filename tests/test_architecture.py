@@ -43,9 +43,9 @@ store.user store.layout store.files store.formats store
 plans.workflow_plan plans.write_back plans.reader plans.task_lists plans.describe plans.markdown plans.yaml_status
 plans.yaml_plan plans.settings plans.checks plans.fields plans.field_reader plans.dependencies plans.typo_hints
 plans.values plans
-system.remote_git system.git system.sealed_git system.git_worktree_files system.sandbox system.environment
-system.redaction system.checkout system.process system.channel system.caller system.process_table
-system.terminal system.plain_file system.random_ids system.clock system.crash_points system
+system.remote_git system.git system.sandbox system.environment
+system.checkout system.process system.channel system.caller
+system.terminal system.plain_file system.clock system
 domain.install domain.runs domain.workflows domain.inbox domain.phase domain.checks domain.reviews
 domain.plans domain.task domain.text domain.inputs domain.documents
 domain errors record __init__
@@ -312,11 +312,11 @@ def test_outside_calls_are_in_one_place():
             "system/git.py",
             "system/process/child_process.py",
             "system/process/program.py",
-            "system/process_table.py",
+            "system/caller.py",
             "system/remote_git.py",
             "simulated/player.py",
         },
-        "fcntl": {"store/files/locks.py"},
+        "fcntl": {"store/files/disk.py"},
         "tempfile": set(),
         "shutil": {"store/migration.py"},
     }

@@ -35,13 +35,13 @@ domain.inputs domain.phase engine.turns.allowed_commands
 engine.turns.sow_command engine.turns.recovery engine.turns.runner engine.turns.settle
 engine.turns.task_turn engine.turns.turn engine.turns.turn_settings errors executors.adapter
 executors.binary executors.clis.claude executors.events executors.executor_types executors.json_lines
-executors.settings record store.files.backup store.files.checkout_home store.files.disk store.files.locks
-store.files.state_file store.formats.json_text store.formats.validation store.formats.yaml_text
-store.note_updates store.projects.log store.projects.memory store.projects.notes store.projects.project
-store.projects.task_folder store.projects.tasks store.projects.transaction store.projects.write_rules
-store.runs.sessions store.state_watcher system.caller system.checkout system.clock system.crash_points
-system.environment system.plain_file system.process.child_process system.process.generator_steps
-system.process.process_tree system.process_table system.random_ids system.redaction system.sandbox system.terminal
+executors.settings record store.files.state_file store.files.checkout_home store.files.disk
+store.formats.json_text store.formats.validation store.formats.yaml_text
+store.note_updates store.projects.log store.projects.project store.projects.notes
+store.projects.task_folder store.projects.tasks
+store.runs.sessions store.state_watcher system.caller system.checkout system.clock
+system.environment system.plain_file system.process.child_process
+system.process.process_tree system.sandbox system.terminal
 """.split()  # noqa: SIM905
 # `sow plan show` is measured by the benchmark: these modules on its path import nothing for the type checker either.
 PLAN_SHOW = {"cli.output", "cli.plans.show", "domain.plans.plan", "plans.describe"}

@@ -475,20 +475,20 @@ SABOTAGES = {
         "dashboard/server/test_server.py::test_a_report_is_cached_until_a_change",
     ),
     "planted git settings are used": Sabotage(
-        "system/sealed_git.py",
+        "system/git.py",
         "    return seal.variables(cwd, options)\n",
         "    return {}\n",
         "guarantees/planted_git/test_planted_git.py"
         "::test_no_git_call_runs_planted_programs[a clean and a smudge filter]",
     ),
     "edited sealed settings are used": Sabotage(
-        "system/sealed_git.py",
+        "system/git.py",
         "        if self.current_stamps() != self.stamps:\n",
         "        if not self.stamps:\n",
         "guarantees/planted_git/test_planted_git.py::test_edited_seals_are_written_again",
     ),
     "objects of another repository are used": Sabotage(
-        "system/sealed_git.py",
+        "system/git.py",
         "    seal.check_redirects()\n",
         "",
         "guarantees/planted_git/test_planted_git.py::test_an_alternate_stops_the_run",

@@ -12,7 +12,7 @@ from support.plan_repo import PlanRepo
 from support.quick_cases import few_of
 from support.ssh_hosts import Hosts
 
-from sow.system.crash_points import CROSSINGS, VARIABLE
+from sow.system.clock import CROSSINGS, VARIABLE
 
 ON = ("--on", "box-a:1", "--review", "off")
 WORDS = (

@@ -11,8 +11,7 @@ import pytest
 from sow.domain.checks.task_checks import Consent
 from sow.engine.checks.check_list import CheckFolder
 from sow.engine.consent import NotAgreed
-from sow.system.process.child_process import ProcessLimits
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import ProcessLimits, run_to_end
 
 
 def run(command: str, agreed: Consent, folder: Path) -> int:

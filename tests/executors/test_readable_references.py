@@ -12,7 +12,7 @@ from executors.sample_turn import request, words
 from sow.executors.executor_types import adapter
 from sow.executors.write_rules import writable_paths
 from sow.store.files import checkout_home as homes
-from sow.store.projects import write_rules
+from sow.store.projects import task_folder
 
 CWD = "/repo/.sow/local/worktrees/010"
 SINK, LINKED = "/repo/.sow/sinks/auth", "/src/pay(1)"
@@ -77,8 +77,8 @@ def test_the_folders_of_references(repo: Repo, tmp_path: Path) -> None:
         ".sow/config.yaml",
     ]
     inside = [f"{repo.root}/.sow/sinks/auth", f"{repo.root}/.sow/project/phases/implementation/tasks/010/task_output"]
-    assert write_rules.reference_folders(home, references, ()) == (inside, [])
-    assert write_rules.reference_folders(home, references, (str(target),)) == (
+    assert task_folder.reference_folders(home, references, ()) == (inside, [])
+    assert task_folder.reference_folders(home, references, (str(target),)) == (
         inside,
         [f"{repo.root}/.sow/repos/pay", str(target)],
     )

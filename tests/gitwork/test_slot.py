@@ -13,7 +13,7 @@ from support.worktree_repo import WorktreeRepo, home_at
 
 from sow.gitwork.repository import Repository
 from sow.gitwork.slots import Slot, Slots, remove_free
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from conftest import Repo
 from support.worktree_repo import WorktreeRepo
 
 from guarantees.fresh_process import ended, fork
-from sow.system.crash_points import COUNTER, VARIABLE
+from sow.system.clock import COUNTER, VARIABLE
 
 
 class Ended:

@@ -14,7 +14,7 @@ from sow.domain.task import PERSON, Actor
 from sow.store import migration, note_updates
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk
-from sow.store.projects import feedback, log, memory, notes, task_folder, tasks
+from sow.store.projects import feedback, log, notes, task_folder, tasks
 from sow.store.projects import phases as projects_phases
 from sow.store.projects import project as projects
 from sow.store.projects.removal import remove
@@ -118,7 +118,7 @@ def read_all(home: Home) -> None:
         feedback.read(each)
         log.read(home, each.log_path)
     log.read(home, project_log(home))
-    memory.read(home)
+    projects.read_memories(home)
 
 
 def read_project_if_any(home: Home) -> None:
@@ -297,9 +297,9 @@ ACTS = {
         ),
         Act(
             "remember",
-            lambda home: memory.add(home, "use argon2", by="ada", now=NOW),
-            lambda home: memory.add(home, LONG, by="ada", now=NOW),
-            lambda home: memory.read(home)[-1] == LONG.strip(),
+            lambda home: projects.add_memory(home, "use argon2", by="ada", now=NOW),
+            lambda home: projects.add_memory(home, LONG, by="ada", now=NOW),
+            lambda home: projects.read_memories(home)[-1] == LONG.strip(),
         ),
         Act(
             "migrate",

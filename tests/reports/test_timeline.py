@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.reports import timeline
 from sow.reports.run_history import RunHistory
 from sow.reports.timeline import document
+from sow.store.runs.run_folder import JournalEntry
 
 START = 1_790_000_000
 WORKER = {"role": "implementer", "executor": "hand", "kind": "spawn"}

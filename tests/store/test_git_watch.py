@@ -16,7 +16,7 @@ from support.worktree_repo import home_at
 
 from sow.store import git_watch
 from sow.store.files.checkout_home import Home
-from sow.system import git, sealed_git
+from sow.system import git
 
 ODD = ("plain", ' two  spaces"quotes" ; # ', "back\\slash", "line\nend", "tab\t", "träne", "", "-x")
 
@@ -80,9 +80,9 @@ def test_lists_and_includes_outside_the_repository(bare_repo: Repo, home: Home) 
 def test_a_broken_seal_is_made_again(bare_repo: Repo, home: Home) -> None:
     """A seal that a power loss cut off does not count."""
     seal = git_watch.seal_repository(home)
-    sealed_git.ACTIVE.clear()
+    git.ACTIVE_SEALS.clear()
     (Path(seal.folder) / "seal.json").write_text('{"picture": ')
-    assert sealed_git.find(home.root) is None
+    assert git.find_seal(home.root) is None
     with git_watch.sealed_repository(home):
         assert json.loads((Path(seal.folder) / "seal.json").read_text())["root"] == home.root
 
@@ -90,12 +90,12 @@ def test_a_broken_seal_is_made_again(bare_repo: Repo, home: Home) -> None:
 def test_a_new_repository_at_the_same_path(bare_repo: Repo, home: Home) -> None:
     """The seal of a killed run does not count for another repository in its place."""
     git_watch.seal_repository(home)
-    sealed_git.ACTIVE.clear()
+    git.ACTIVE_SEALS.clear()
     shutil.copytree(bare_repo.root / ".git", bare_repo.root / "other")
     shutil.rmtree(bare_repo.root / ".git")
     (bare_repo.root / "other").rename(bare_repo.root / ".git")
     bare_repo.git("config", "odd.value", "1")
-    assert sealed_git.find(home.root) is None
+    assert git.find_seal(home.root) is None
     assert git_watch.open_changes(home) == []
     with git_watch.sealed_repository(home):
         assert "odd.value\n1" in listed(home)
@@ -196,7 +196,7 @@ def test_a_partial_clone_fetches_missing_objects(bare_repo: Repo, home: Home, tm
 
 
 def sealed_folder(home: Home) -> Path:
-    return Path(sealed_git.ACTIVE[home.root].folder)
+    return Path(git.ACTIVE_SEALS[home.root].folder)
 
 
 @pytest.mark.parametrize("ends_first", [0, 1])

@@ -13,7 +13,7 @@ import yaml
 from conftest import Repo, Result, fresh_environment
 
 from sow.domain.workflows.lifecycle import DONE_STATUSES
-from sow.system.crash_points import CROSSINGS, VARIABLE
+from sow.system.clock import CROSSINGS, VARIABLE
 from support.plan_crash_scene import PlanCrashScene
 from support.workflow_repo import WorkflowRepo
 

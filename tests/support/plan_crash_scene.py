@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from conftest import SOW, Repo, Result, fresh_environment
 
-from sow.system.crash_points import CROSSINGS, VARIABLE
+from sow.system.clock import CROSSINGS, VARIABLE
 from support.simulated_workers import environment_of, processes, wait_for
 
 BRANCH = "feat/parts"

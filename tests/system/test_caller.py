@@ -12,7 +12,7 @@ from support.quick_cases import all_of, few_of
 
 from sow.errors import SowError
 from sow.system import caller
-from sow.system.process_table import LONGEST_NAME, supervisor_name
+from sow.system.caller import LONGEST_NAME, supervisor_name
 
 MARKED = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 # A process with marks starts one without any, which forks `depth` times; the last one says who it is.
@@ -37,7 +37,7 @@ print(who.kind, who.name, who.task)
 # A process that shows a name of its own choice runs another one.
 NAMED = """
 import subprocess, sys
-from sow.system.process_table import set_process_name
+from sow.system.caller import set_process_name
 set_process_name(sys.argv[1])
 sys.exit(subprocess.run(sys.argv[2:]).returncode)
 """

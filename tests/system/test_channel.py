@@ -33,7 +33,7 @@ from sow.domain.task import WORKER, Actor
 from sow.system.channel import forward
 from sow.system.process.channel_server import Channel
 from sow.system.process.process_tree import CHILDREN, kill_tree
-from sow.system.process_table import process_queries
+from sow.system.caller import process_queries
 folder = sys.argv[1]
 worker = Actor(kind=WORKER, name="w", task="010")
 channel = Channel(f"{folder}/channel", {**os.environ, "SOW_ROOT": folder, "SOW_TASK": "010"}, worker, run_plain)

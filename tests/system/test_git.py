@@ -15,7 +15,7 @@ from support.simulated_workers import wait_for
 
 from sow.errors import SystemFailure
 from sow.system import git
-from sow.system.crash_points import VARIABLE
+from sow.system.clock import VARIABLE
 
 CALL = "import sys; from sow.system import git; print(git.run(sys.argv[1:], cwd='.'))"
 

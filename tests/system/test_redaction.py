@@ -11,7 +11,7 @@ import pytest
 from support.quick_cases import all_of
 
 from sow.errors import SystemFailure
-from sow.system import redaction
+from sow.system import environment as environments
 
 VALUE = "value-of-it"
 SECRET = (
@@ -28,30 +28,30 @@ OPEN = (
 @all_of("name", SECRET)
 def test_secret_names(name: str) -> None:
     """A word between underscores, or the end of a word, makes a variable secret."""
-    assert redaction.secrets({name: VALUE}) == [VALUE]
+    assert environments.secrets({name: VALUE}) == [VALUE]
 
 
 @all_of("name", OPEN)
 def test_similar_names_are_not_secret(name: str) -> None:
     """A word that merely begins with a secret word makes nothing secret."""
-    assert redaction.secrets({name: VALUE}) == []
+    assert environments.secrets({name: VALUE}) == []
 
 
 def test_given_names_are_secret() -> None:
     """The user's names count unchanged, and as prefixes if they end with an underscore."""
     environment = {"PLAIN": "plain-value", "MY_HOST": "my-host-value", "MYHOST": "another-value"}
-    assert redaction.secrets(environment, ["PLAIN", "MY_"]) == ["my-host-value", "plain-value"]
+    assert environments.secrets(environment, ["PLAIN", "MY_"]) == ["my-host-value", "plain-value"]
 
 
 def test_an_existing_path_is_no_secret(tmp_path: Path) -> None:
     """The path of an existing file is no secret; a value that only looks like a path is."""
     environment = {"SSH_AUTH_SOCK": str(tmp_path), "API_TOKEN": "/h9w/not+a/path=="}
-    assert redaction.secrets(environment) == ["/h9w/not+a/path=="]
+    assert environments.secrets(environment) == ["/h9w/not+a/path=="]
 
 
 def test_a_short_value_is_no_secret() -> None:
     """A few letters would be masked in every other word."""
-    assert redaction.secrets({"API_KEY": "yes", "PROXY": "http://u:p@host"}) == []
+    assert environments.secrets({"API_KEY": "yes", "PROXY": "http://u:p@host"}) == []
 
 
 URLS = [
@@ -76,9 +76,9 @@ URLS = [
 @all_of(("value", "expected"), URLS)
 def test_passwords_in_urls_are_secret(value: str, expected: set[str]) -> None:
     """A password between a user and a host is secret, in any variable and both notations."""
-    assert expected <= set(redaction.secrets({"ANY": value}))
+    assert expected <= set(environments.secrets({"ANY": value}))
     if not expected:
-        assert redaction.secrets({"ANY": value}) == []
+        assert environments.secrets({"ANY": value}) == []
 
 
 FORMS = [
@@ -93,7 +93,7 @@ FORMS = [
 def test_a_text_is_masked_in_every_form(form) -> None:
     """Texts are masked in the same forms as files."""
     secret = "s3cret/with é and more"
-    text = redaction.redact_text(f"before {form(secret)} after", [secret])
+    text = environments.redact_text(f"before {form(secret)} after", [secret])
     assert form(secret)[4:-4] not in text
     assert (text[:8], text[-6:]) == ("before *", " after")
 
@@ -101,8 +101,8 @@ def test_a_text_is_masked_in_every_form(form) -> None:
 def test_a_value_that_is_no_text_is_masked() -> None:
     """Bytes of the environment that are not UTF-8, and half a character in a text, cause no error."""
     broken = os.fsdecode(b"\xff\xfe-bytes-\xff")
-    assert redaction.redact_text("plain", [broken]) == "plain"
-    assert redaction.redact_text(f"{chr(0xD800)} my-secret-value", ["my-secret-value"]).endswith(" " + "*" * 15)
+    assert environments.redact_text("plain", [broken]) == "plain"
+    assert environments.redact_text(f"{chr(0xD800)} my-secret-value", ["my-secret-value"]).endswith(" " + "*" * 15)
 
 
 def test_only_regular_files_are_changed(tmp_path: Path) -> None:
@@ -114,11 +114,11 @@ def test_only_regular_files_are_changed(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     folder.mkdir()
     places = [link, pipe, folder, tmp_path / "missing"]
-    assert [redaction.redact_file(str(path), ["my-secret-value"]) for path in places] == [0, 0, 0, 0]
+    assert [environments.redact_file(str(path), ["my-secret-value"]) for path in places] == [0, 0, 0, 0]
     assert other.read_text() == "my-secret-value"
 
 
 def test_a_file_that_cannot_be_masked_is_an_error(tmp_path: Path) -> None:
     """A transcript that we cannot get at is an error, never a success."""
     with pytest.raises(SystemFailure, match="cannot remove secrets from"):
-        redaction.redact_file(str(tmp_path / ("x" * 300)), ["my-secret-value"])
+        environments.redact_file(str(tmp_path / ("x" * 300)), ["my-secret-value"])

@@ -10,7 +10,6 @@ from sow.agents.registry import MAX_FILE, split
 from sow.domain.inputs import agent_id
 from sow.domain.task import MAY_FIT
 from sow.store.files.disk import Disk, read_text
-from sow.store.projects import memory
 from sow.store.projects import project as projects
 
 TYPE_CHECKING = False
@@ -49,11 +48,11 @@ def project_part(home: Home, *, since: str = "", intro: str = PROJECT) -> str:
         return ""
     project = projects.load(home)
     goal = [] if since else [f"Goal: {project['name']}", *project["description"].strip().splitlines()]
-    entries = [f"Decided {head}: {text}" for head, text in memory.entries(home) if head >= since]
+    entries = [f"Decided {head}: {text}" for head, text in projects.memory_entries(home) if head >= since]
     kept: list[str] = []
     for entry in reversed(entries):
         if sum(map(len, kept)) + len(entry) > MOST_DECISIONS:
-            kept.append(f"Older decisions: {memory.path(home)}")
+            kept.append(f"Older decisions: {projects.memory_path(home)}")
             break
         kept.append(entry)
     lines = [*goal, *reversed(kept)]

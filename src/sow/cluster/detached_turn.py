@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from sow.cluster.host_folder import HostFolder
 from sow.errors import SowError
-from sow.store.files import locks
+from sow.store.files import disk
 from sow.system import plain_file
 from sow.system.process import process_tree
 from sow.system.process.child_process import GrowingLines
@@ -35,7 +35,7 @@ class DetachedTurn:
     def hold(self) -> int:
         """Makes this process the one that takes the turn. Raises if there is another one."""
         descriptor = self._open_lock()
-        if not locks.try_lock(descriptor, self.folder):
+        if not disk.try_lock(descriptor, self.folder):
             os.close(descriptor)
             raise SowError(f"the turn {self.token} is taken by another process", "wait for its end")
         plain_file.write(f"{self.folder}/{PID}", str(os.getpid()))
@@ -45,7 +45,7 @@ class DetachedTurn:
         """Tells whether a process takes the turn now."""
         descriptor = self._open_lock()
         try:
-            return locks.is_locked(descriptor)
+            return disk.is_locked(descriptor)
         finally:
             os.close(descriptor)
 
@@ -85,7 +85,7 @@ class DetachedTurn:
         return bool(self.host.find(f"refs/sow/turns/{self.token}/result"))
 
     def _open_lock(self) -> int:
-        return locks.open_lock(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        return disk.open_lock(self.folder, os.O_RDONLY | os.O_DIRECTORY)
 
     def _start(self) -> None:
         command = [sys.executable, "-m", "sow", "turn", "run", self.token]

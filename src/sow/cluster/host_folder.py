@@ -14,7 +14,7 @@ from sow.executors.executor_types import adapter as find_adapter
 from sow.store.files import checkout_home
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, remove_tree_quietly
-from sow.system import checkout, crash_points, git
+from sow.system import checkout, clock, git
 from sow.system.environment import user_folder
 from sow.system.sandbox import sandbox_state
 
@@ -37,7 +37,7 @@ class HostFolder:
     def open(self) -> None:
         """Makes the repository if it is missing."""
         if not os.path.isdir(f"{self.repository}/refs"):
-            crash_points.crash_point(f"make {self.repository}")
+            clock.crash_point(f"make {self.repository}")
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             git.run(["init", "--quiet", "--bare", "--", self.repository], cwd="/")
             git.run(["config", "receive.fsckObjects", "true"], cwd=self.repository)
@@ -59,7 +59,7 @@ class HostFolder:
         """Returns the home in which the turns of one task are taken; sessions belong to their folder, so it is kept."""
         root = f"{self.folder}/homes/{request.project_id}-{request.task}"
         if checkout.at(root) is None:
-            crash_points.crash_point(f"make {root}")
+            clock.crash_point(f"make {root}")
             os.makedirs(root, mode=0o700, exist_ok=True)
             git.run(["init", "--quiet", "--", root], cwd="/")
             git.run(["config", "gc.auto", "0"], cwd=root)

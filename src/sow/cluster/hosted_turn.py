@@ -41,7 +41,7 @@ from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
 from sow.store.runs.sessions import SessionRecord
 from sow.store.user import consents
-from sow.system import clock, crash_points, plain_file
+from sow.system import clock, plain_file
 from sow.system.git import run as run_git
 from sow.system.process.steps import Steps
 
@@ -135,7 +135,7 @@ class HostedTurn:
             return self._pack_rest(Outcome("interrupted", reason="the turn was stopped"))
         if os.path.exists(f"{self.folder}/{BEGUN}"):
             return self._pack_rest(Outcome("lost", reason="the turn's sow was killed on its host"))
-        crash_points.crash_point(f"begin {self.request.token}")
+        clock.crash_point(f"begin {self.request.token}")
         last = self._last_record()
         known = [last.session["number"], len(last.session["turns"])] if last is not None else [0, 0]
         plain_file.write(f"{self.folder}/{BEGUN}", json.dumps(known))
@@ -207,7 +207,7 @@ class HostedTurn:
 
     def _publish(self, commit: str, ref: str) -> None:
         """Puts a packet where its reader finds it."""
-        crash_points.crash_point(f"publish {ref}")
+        clock.crash_point(f"publish {ref}")
         run_git(["push", "--quiet", "--force", "--", self.host.repository, f"{commit}:{ref}"], cwd=self.home.root)
 
     def _unpack(self) -> None:

@@ -16,7 +16,7 @@ from sow.cluster.turn_request import PROTOCOL
 from sow.config import ExecutorConfig
 from sow.errors import SowError, Waiting
 from sow.system import remote_git
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.process.program import SteppedProgram
 from sow.system.process.steps import Result, Steps
 

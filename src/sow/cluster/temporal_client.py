@@ -28,8 +28,8 @@ from sow.cluster.transfer import Transfer, TransferFailed
 from sow.cluster.turn_request import PROTOCOL
 from sow.config import ExecutorConfig
 from sow.errors import SowError, Waiting
-from sow.system import git, random_ids, remote_git
-from sow.system.process.generator_steps import run_to_end
+from sow.system import clock, git, remote_git
+from sow.system.process.child_process import run_to_end
 from sow.system.process.steps import Steps
 
 T = TypeVar("T")
@@ -171,7 +171,7 @@ async def _about(client: Client, settings: ClusterSettings, name: str, protocol:
     try:
         facts = await client.execute_activity(
             ABOUT,
-            id=f"sow/{settings.name}/about/{random_ids.uuid4()}",
+            id=f"sow/{settings.name}/about/{clock.uuid4()}",
             task_queue=settings.queue_of_host(name),
             schedule_to_start_timeout=limit,
             start_to_close_timeout=limit,
@@ -292,7 +292,7 @@ class TemporalCarrier:
     def _try_transfer(self, root: str) -> Steps[None]:
         """Pushes a ref and removes it again, so that a repository that refuses this is found before anything starts."""
         transfer = Transfer(root, self.settings.transfer, self.environment)
-        ref = f"refs/sow/bases/test-{random_ids.uuid4()}"
+        ref = f"refs/sow/bases/test-{clock.uuid4()}"
         try:
             yield from transfer.push({ref: git.run(["rev-parse", "HEAD"], cwd=root).strip()})
         except TransferFailed as error:

@@ -9,7 +9,7 @@ from sow.cluster.turn_request import REFS
 from sow.errors import SowError
 from sow.gitwork.repository import Repository
 from sow.store.files.disk import remove_tree_quietly
-from sow.system import git, random_ids, remote_git
+from sow.system import clock, git, remote_git
 from sow.system.process.program import SteppedProgram
 from sow.system.process.steps import Steps
 
@@ -113,7 +113,7 @@ def prune(url: str, folder: str, environment: Mapping[str, str], seconds: float)
 
     Only the commits are fetched, into a repository in `folder` that is removed afterwards.
     """
-    root = f"{folder}/prune-{random_ids.uuid4()}.git"
+    root = f"{folder}/prune-{clock.uuid4()}.git"
     git.run(["init", "--quiet", "--bare", "--", root], cwd="/")
     try:
         transfer = Transfer(root, url, environment)

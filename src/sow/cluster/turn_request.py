@@ -17,7 +17,7 @@ from sow.store.formats import VERSION
 from sow.store.formats.validation import is_uuid4
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
-from sow.system import random_ids
+from sow.system import clock
 
 PROTOCOL = f"{VERSION}-1"  # machines with another one do not understand each other's packets
 STATE, ROLE = "state", "role"  # folders of the packet: what is below .sow/, and the file of the role
@@ -71,7 +71,7 @@ class TurnRequest:
 
 def new_token() -> str:
     """Returns the name of one request, which no two requests share."""
-    return random_ids.uuid4().replace("-", "")
+    return clock.uuid4().replace("-", "")
 
 
 def is_token(text: str) -> bool:

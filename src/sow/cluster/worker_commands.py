@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from sow.domain.task import Actor
 from sow.errors import SowError, SystemFailure
-from sow.store.projects import log, memory, notes
+from sow.store.projects import log, notes
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.system import caller, clock
+from sow.system.process.child_process import CONTINUE
 from sow.system.process.forked_server import ForkedServer
-from sow.system.process.generator_steps import CONTINUE
 from sow.system.process.steps import Steps
 
 Verbs = Callable[[list[str], Mapping[str, str]], int]
@@ -141,7 +141,7 @@ def _is_there(folder: TaskFolder, command: WorkerCommand) -> bool:
             tasks = task_folders.load_readable(folder.home, projects.load(folder.home))[0]
             return any(task["created_at"] == command.at and f"--name={task['name']}" in words for _, task in tasks)
         if words[:2] == ["project", "remember"]:
-            memories = memory.entries(folder.home)
+            memories = projects.memory_entries(folder.home)
             return any(head.startswith(command.at) and text == words[-1].strip() for head, text in memories)
     except SowError:
         return False

@@ -18,7 +18,7 @@ from sow.executors.adapter import FILE, Adapter, AgentCommand, ProcessEnd, Reque
 from sow.executors.binary import find_binary, missing_binary, no_resumption
 from sow.executors.events import TurnSummary, is_session_id, transcript_line
 from sow.executors.executor_types import adapter as find_adapter
-from sow.system import crash_points, plain_file, random_ids
+from sow.system import clock, plain_file
 from sow.system.environment import user_folder
 from sow.system.process.exit_code import ending_text
 from sow.system.process.program import run_with_input
@@ -115,7 +115,7 @@ class CliExecutor:
         self, agent: Agent, prompt: str, session_id: str, *, timeout: float | None = None, cancel: Event | None = None
     ) -> None:
         """Starts a new session with the agent's prompt, followed by this prompt."""
-        session_id = session_id or random_ids.uuid4()
+        session_id = session_id or clock.uuid4()
         self.agents[session_id] = agent
         request = self._request(session_id)
         text = self.adapter.first_prompt(request, f"{load_role_prompt(agent).strip()}\n\n{prompt}")
@@ -169,7 +169,7 @@ class CliExecutor:
         )
         program = self.binary if self.runner else self.validate_availability(os.environ)
         if call.files or self.adapter.capabilities.session == FILE:
-            crash_points.crash_point(f"make {request.session_folder}")
+            clock.crash_point(f"make {request.session_folder}")
             os.makedirs(request.session_folder, mode=0o700, exist_ok=True)
         for path, text in call.files.items():
             plain_file.write(path, text)

@@ -12,7 +12,8 @@ from typing import Any
 from sow.errors import SowError
 from sow.executors.binary import find_binary
 from sow.forge.forge import GITHUB, ForgeError
-from sow.system import clock, redaction
+from sow.system import clock
+from sow.system import environment as environments
 from sow.system.process.program import ProgramOutput, capture
 from sow.system.terminal import escape_control, escape_line
 
@@ -246,4 +247,4 @@ def wait_seconds(reply: ForgeReply) -> float | None:
 def clean(text: str, environment: Mapping[str, str]) -> str:
     """Returns a text of the forge without secrets and without what could control a terminal."""
     text = TOKENS.sub("***", escape_control(text.replace("\r\n", "\n").replace("\r", "\n")))
-    return redaction.redact_text(text, redaction.secrets(environment))
+    return environments.redact_text(text, environments.secrets(environment))

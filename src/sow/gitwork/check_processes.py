@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from sow.store.files.locks import open_lock, try_lock
-from sow.system import crash_points, random_ids
+from sow.store.files.disk import open_lock, try_lock
+from sow.system import clock
 from sow.system.process import process_tree
 
 ENDING = ".mark"
@@ -17,14 +17,14 @@ class CheckMark:
 
     def __init__(self, path: str) -> None:
         self.path = f"{path}{ENDING}"
-        self.mark = random_ids.uuid4().replace("-", "")
+        self.mark = clock.uuid4().replace("-", "")
         self.descriptor = -1
 
     def __enter__(self) -> CheckMark:
-        crash_points.crash_point(f"create {self.path}")
+        clock.crash_point(f"create {self.path}")
         self.descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
         try_lock(self.descriptor, self.path)
-        crash_points.crash_point(f"write {self.path}")
+        clock.crash_point(f"write {self.path}")
         os.pwrite(self.descriptor, self.mark.encode(), 0)
         return self
 
@@ -58,7 +58,7 @@ def _sweep(path: str) -> int:
 
 
 def _remove(path: str) -> None:
-    crash_points.crash_point(f"remove {path}")
+    clock.crash_point(f"remove {path}")
     try:
         os.unlink(path)
     except FileNotFoundError:  # the user may have removed it

@@ -22,7 +22,7 @@ from sow.gitwork.setup_files import setup_paths
 from sow.gitwork.worktree import INDEX, NOT_PERMITTED, Worktree, is_behind_link, make_readable, remove_file
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
-from sow.system import git, git_worktree_files, plain_file
+from sow.system import git, plain_file
 from sow.system.git import GitResult
 
 ABORTS = {
@@ -73,7 +73,7 @@ class Collection:
         self.pin()
         self.remarks += self.worktree.remove_stale_locks()
         self._repair_index()
-        for file, command in git_worktree_files.unfinished_operations(self.worktree.git_dir).items():
+        for file, command in git.unfinished_operations(self.worktree.git_dir).items():
             if os.path.lexists(f"{self.worktree.git_dir}/{file}"):
                 self._abort(command)
 
@@ -115,7 +115,7 @@ class Collection:
         self.staged = None if done.code else done.out
         if done.code:
             self.remarks.append("the worktree's index could not be read: a new one was made")
-            git_worktree_files.copy(self.worktree.index, f"{self.worktree.git_dir}/index")
+            git.copy_file(self.worktree.index, f"{self.worktree.git_dir}/index")
 
     def _abort(self, command: str) -> None:
         """Aborts an unfinished merge or rebase, after pinning the files as they are."""
@@ -386,7 +386,7 @@ def record_worktree(repository: Repository, folder: TaskFolder, task: Task) -> N
     with repository.locked():
         worktree = Worktree(repository, worktree_name(task))
         if worktree.is_ready:
-            git_worktree_files.write(
+            git.write_file(
                 f"{worktree.git_dir}/{MARK}", f"{_work_and_turns(folder, task)} {_worktree_state(worktree)}\n"
             )
 
@@ -394,7 +394,7 @@ def record_worktree(repository: Repository, folder: TaskFolder, task: Task) -> N
 def changed_by_person(repository: Repository, folder: TaskFolder, task: Task) -> bool:
     """Returns whether a person has changed the work since then and resolved all conflicts."""
     worktree = Worktree(repository, worktree_name(task))
-    mark = git_worktree_files.first_line(f"{worktree.git_dir}/{MARK}") if worktree.is_ready else ""
+    mark = git.first_line(f"{worktree.git_dir}/{MARK}") if worktree.is_ready else ""
     since = _work_and_turns(folder, task) if mark else ""
     if not mark.startswith(f"{since} "):
         return False
@@ -406,7 +406,7 @@ def commit_resolved_merge(repository: Repository, task: Task) -> None:
     """Commits a merge that a person has resolved but not committed, because collecting would abort it."""
     with repository.locked():
         worktree = Worktree(repository, worktree_name(task))
-        if not git_worktree_files.unfinished_operations(worktree.git_dir) or not _is_resolved(worktree):
+        if not git.unfinished_operations(worktree.git_dir) or not _is_resolved(worktree):
             return
         head, merge_head = worktree.head(), worktree.git("rev-parse", "--verify", "MERGE_HEAD").strip()
         tree = WorktreeIndex(worktree, base=head, head=head).tree()
@@ -430,7 +430,7 @@ def _worktree_state(worktree: Worktree) -> str:
 
 def _is_resolved(worktree: Worktree) -> bool:
     """Returns whether nothing is under way, or only a merge without remaining conflicts."""
-    if not set(git_worktree_files.unfinished_operations(worktree.git_dir).values()) <= {MERGE}:
+    if not set(git.unfinished_operations(worktree.git_dir).values()) <= {MERGE}:
         return False
     entries = worktree.git("ls-files", "--unmerged", "-z").split("\0")
     return not any(_has_two_sides(f"{worktree.path}/{entry.partition(chr(9))[2]}") for entry in entries if entry)

@@ -12,7 +12,7 @@ from sow.domain.text.units import listed
 from sow.gitwork.diffs import changed_paths
 from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, Repository, is_below, path_of
 from sow.gitwork.worktree import remove_file
-from sow.system import git_worktree_files
+from sow.system import git
 
 AGAIN = "then 'sow integrate'"
 MERGE = [
@@ -65,7 +65,7 @@ def _refuse_other_branch(repository: Repository, branch: str) -> DeliveryRefused
         return DeliveryRefused(
             f"{checkout.root} is {position}, and the run belongs to {branch}", f"git switch {branch}, {AGAIN}"
         )
-    for command in git_worktree_files.unfinished_operations(checkout.git).values():
+    for command in git.unfinished_operations(checkout.git).values():
         hint = f"end it (git {command} --continue, or --abort), {AGAIN}"
         return DeliveryRefused(f"a {command} is under way in {checkout.root}", hint)
     if os.path.lexists(f"{checkout.git}/index.lock"):
@@ -123,7 +123,7 @@ def _rehearse(repository: Repository, old: str, target: str) -> DeliveryRefused 
     index = repository.temp_file("rehearsal")
     source = f"{repository.home.checkout.git}/index"
     if os.path.exists(source):
-        git_worktree_files.copy(source, index)
+        git.copy_file(source, index)
     repository.run_git(["update-index", "-q", "--refresh"], index=index)
     _copy_state_entries(repository, target, index)
     done = repository.run_git(["read-tree", "-n", "-m", "-u", old, target], index=index)

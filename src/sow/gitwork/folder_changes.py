@@ -7,7 +7,7 @@ import os
 from sow.domain.text.units import listed
 from sow.gitwork.repository import Repository
 from sow.store.files.checkout_home import Home
-from sow.store.files.locks import claim_times
+from sow.store.files.disk import claim_times
 from sow.store.git_watch import changed_keys
 from sow.system import git
 

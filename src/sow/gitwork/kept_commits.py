@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from sow.errors import SystemFailure
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import Worktree
-from sow.system import git_worktree_files, plain_file
+from sow.system import git, plain_file
 
 KEEP = "refs/sow/keep"
 OBJECT = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
@@ -108,6 +108,6 @@ def _read(path: str) -> str:
     try:
         return plain_file.read(path, LARGEST).decode("utf-8", "replace")
     except OSError as error:
-        if error.errno in git_worktree_files.NO_FILE:
+        if error.errno in git.NO_FILE:
             return ""
         raise SystemFailure(f"cannot read {path}: {error.strerror}", "fix that and run the command again") from None

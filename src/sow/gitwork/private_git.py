@@ -18,9 +18,9 @@ from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import Worktree
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import is_folder, remove_quietly, remove_tree_quietly
-from sow.system import crash_points, git, git_worktree_files, plain_file
+from sow.system import clock, git, plain_file
+from sow.system.git import config_text
 from sow.system.sandbox import Box
-from sow.system.sealed_git import config_text
 
 OPEN = "sow-open"  # exists while commits of a turn may be in the folder
 COMMITS = "SANDBOX_COMMITS"  # in the real record: what a worker committed, for the pins
@@ -67,7 +67,7 @@ class PrivateGit:
         self.take_over()
         home = self.repository.home
         parent = home.folder("local", "sandbox", self.worktree.name)
-        crash_points.crash_point(f"make {self.folder}")
+        clock.crash_point(f"make {self.folder}")
         remove_tree_quietly(self.folder)
         record = f"{self.folder}/{RECORD}"
         for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks", f"{RECORD}/logs"):
@@ -87,10 +87,10 @@ class PrivateGit:
         for name in TAKEN:
             _copy(f"{self.worktree.git_dir}/{name}", f"{record}/{name}", limit=LARGEST)
         if os.path.exists(f"{self.worktree.git_dir}/index"):  # with its time, by which git trusts its entries
-            git_worktree_files.copy(f"{self.worktree.git_dir}/index", f"{record}/index")
+            git.copy_file(f"{self.worktree.git_dir}/index", f"{record}/index")
         self._write(f"{RECORD}/commondir", "../..\n")
         self._write(f"{RECORD}/gitdir", f"{self.worktree.path}/.git\n")
-        plain_file.write(self.pointer, f"{git_worktree_files.POINTER}{record}\n")
+        plain_file.write(self.pointer, f"{git.POINTER}{record}\n")
         plain_file.write(f"{parent}/{OPEN}", "".join(f"{oid}\n" for oid in self._named()))
 
     def _write(self, name: str, text: str) -> None:
@@ -98,7 +98,7 @@ class PrivateGit:
 
     def _make_plain(self) -> None:
         """Removes everything but files and folders, and makes these readable: nobody may lead or hold up sow here."""
-        crash_points.crash_point(f"make {self.folder} plain")
+        clock.crash_point(f"make {self.folder} plain")
         os.chmod(self.folder, 0o700)
         for parent, folders, names in os.walk(self.folder):
             for path in (f"{parent}/{name}" for name in (*folders, *names)):
@@ -106,7 +106,7 @@ class PrivateGit:
                 if stat.S_ISDIR(kind):
                     os.chmod(path, 0o700)
                 elif not stat.S_ISREG(kind):
-                    git_worktree_files.remove(path)
+                    git.remove_file(path)
 
     def take_over(self) -> list[str]:
         """Copies the worker's commits into the repository, and moves the task's branch or HEAD to where its own are.
@@ -127,8 +127,8 @@ class PrivateGit:
                 remarks.append(f"the worker's commits could not be taken over ({problem}); its files are")
             else:
                 self._take_record(new)
-        crash_points.crash_point(f"close {self.folder}")
-        git_worktree_files.remove(mark)
+        clock.crash_point(f"close {self.folder}")
+        git.remove_file(mark)
         return remarks
 
     def _named(self) -> list[str]:
@@ -145,7 +145,7 @@ class PrivateGit:
         objects = f"{self.folder}/objects"
         if is_folder(f"{objects}/info"):  # its alternates could lead to another repository of the user
             for name in _names(f"{objects}/info"):
-                git_worktree_files.remove(f"{objects}/info/{name}")
+                git.remove_file(f"{objects}/info/{name}")
         theirs = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": objects}
         tips = self._commits(names, theirs)
         if not tips:
@@ -158,13 +158,13 @@ class PrivateGit:
         if packed.code or not os.path.exists(f"{name}.pack"):
             return packed.message if packed.code else ""
         # The names in the new index come from the objects' content, and every object and link is checked.
-        git_worktree_files.remove(f"{name}.idx")
+        git.remove_file(f"{name}.idx")
         checked = self.repository.run_git(["index-pack", "--strict", f"{name}.pack"])
         if checked.code:
             return checked.message
         target = f"{self.repository.home.checkout.common}/objects/pack/pack-{packed.out.strip()}"
         for ending in ("pack", "idx"):
-            crash_points.crash_point(f"write {target}.{ending}")
+            clock.crash_point(f"write {target}.{ending}")
             os.replace(f"{name}.{ending}", f"{target}.{ending}")
         return "" if set(tips) <= set(self._commits(tips, {})) else "an object is not what its name says"
 
@@ -182,10 +182,10 @@ class PrivateGit:
             if name not in ("HEAD", "index"):
                 _copy(f"{record}/{name}", f"{target}/{name}", limit=LARGEST)
         if new:
-            git_worktree_files.write(f"{target}/{COMMITS}", "".join(f"{oid}\n" for oid in new))
+            git.write_file(f"{target}/{COMMITS}", "".join(f"{oid}\n" for oid in new))
         branch = self.worktree.branch()
         self._move_head(record, branch)
-        if git_worktree_files.unfinished_operations(record):
+        if git.unfinished_operations(record):
             self._take_operation(record, branch)
 
     def _take_operation(self, record: str, branch: str) -> None:
@@ -193,20 +193,20 @@ class PrivateGit:
         target = self.worktree.git_dir
         _copy(f"{record}/index", f"{target}/index", limit=LARGEST)
         if os.path.lexists(f"{record}/BISECT_LOG"):
-            git_worktree_files.write(f"{target}/BISECT_START", f"{branch.removeprefix('refs/heads/')}\n")
+            git.write_file(f"{target}/BISECT_START", f"{branch.removeprefix('refs/heads/')}\n")
         for name in ("rebase-merge", "rebase-apply"):
             commits = {
                 file: plain_file.read_text(f"{record}/{name}/{file}", 200).strip() for file in ("orig-head", "onto")
             }
             if is_folder(f"{record}/{name}") and all(map(OBJECT.fullmatch, commits.values())):
-                crash_points.crash_point(f"make {target}/{name}")
+                clock.crash_point(f"make {target}/{name}")
                 os.makedirs(f"{target}/{name}", exist_ok=True)
                 for file, text in {**commits, "head-name": branch}.items():
-                    git_worktree_files.write(f"{target}/{name}/{file}", f"{text}\n")
+                    git.write_file(f"{target}/{name}/{file}", f"{text}\n")
 
     def _move_head(self, record: str, branch: str) -> None:
         """Moves the task's branch, or HEAD, to the worker's commit."""
-        head = git_worktree_files.first_line(f"{record}/HEAD")
+        head = git.first_line(f"{record}/HEAD")
         name = head.removeprefix("ref: ").strip() if head.startswith("ref: ") else ""
         own = self._commit(self._value(branch)) if branch else ""
         if own:
@@ -223,7 +223,7 @@ class PrivateGit:
         """Returns the commit of a branch in the folder, or ""."""
         if not name.startswith("refs/heads/") or ".." in name.split("/"):
             return ""
-        value = git_worktree_files.first_line(f"{self.folder}/{name}").strip()
+        value = git.first_line(f"{self.folder}/{name}").strip()
         if value:
             return value
         lines = plain_file.read_text(f"{self.folder}/packed-refs", LARGEST).splitlines()
@@ -292,7 +292,7 @@ def _copy_without_logins(home: Home, path: str) -> str:
         pass
     temporary = f"{target}.{os.getpid()}"
     plain_file.create_with(temporary, data)
-    crash_points.crash_point(f"replace {target}")
+    clock.crash_point(f"replace {target}")
     os.replace(temporary, target)
     return target
 
@@ -311,6 +311,6 @@ def _copy(source: str, target: str, *, limit: int = MAX_FILE, mode: int = 0o600)
     except OSError:
         remove_quietly(target)
         return
-    crash_points.crash_point(f"copy to {target}")
+    clock.crash_point(f"copy to {target}")
     os.makedirs(os.path.dirname(target), exist_ok=True)
     plain_file.create_with(target, data, mode)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from sow.errors import SowError, SystemFailure
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import remove_quietly
-from sow.store.files.locks import Lock
-from sow.system import git, sealed_git
+from sow.store.files.disk import Lock, remove_quietly
+from sow.system import git
 from sow.system.git import GitResult
 
 # Parallel `git worktree` calls sometimes fail, and a checkout may take minutes. Other processes wait this long.
@@ -65,7 +64,7 @@ class Repository:
         """Returns the id and the type of an object ("" if there is none); None if we do not hold the lock."""
         if not self.lock:
             return None
-        sealed_git.variables(["cat-file"], self.home.root, ())  # it raises if git would be led elsewhere
+        git.seal_variables(["cat-file"], self.home.root, ())  # it raises if git would be led elsewhere
         if self.reader is None:
             self.reader = git.ObjectReader(self.home.root)
         found = self.reader.find(name)

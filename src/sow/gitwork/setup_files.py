@@ -15,7 +15,7 @@ from typing import Any
 
 from sow.gitwork.repository import is_below
 from sow.gitwork.worktree import SETUP_MARK, EnvironmentProblem, Worktree, is_behind_link, remove_file, remove_tree
-from sow.system import crash_points, git_worktree_files
+from sow.system import clock, git
 
 LIST = "sow-setup-files"
 OURS = (".git", ".sow", "orchestration")
@@ -38,19 +38,19 @@ def install_setup_files(worktree: Worktree, settings: Mapping[str, Any]) -> list
         _check(worktree, path)
     outputs = settings.get("outputs") or ()
     paths = dict.fromkeys([*setup_paths(worktree), *map(os.path.normpath, (*links, *copies, *outputs))])
-    git_worktree_files.write(f"{worktree.git_dir}/{LIST}", "".join(f"{path}\0" for path in paths))
+    git.write_file(f"{worktree.git_dir}/{LIST}", "".join(f"{path}\0" for path in paths))
     for path in links:
         link_into(worktree.repository.home.root, worktree.path, path)
     for path in copies:
         copy_into(worktree.repository.home.root, worktree.path, path)
-    if git_worktree_files.first_line(f"{worktree.git_dir}/{SETUP_MARK}") == _digest(settings):
+    if git.first_line(f"{worktree.git_dir}/{SETUP_MARK}") == _digest(settings):
         return []
     return [list(command) for command in settings.get("setup") or ()]
 
 
 def record_setup(worktree: Worktree, settings: Mapping[str, Any]) -> None:
     """Records that the commands of these settings have run here."""
-    git_worktree_files.write(f"{worktree.git_dir}/{SETUP_MARK}", _digest(settings))
+    git.write_file(f"{worktree.git_dir}/{SETUP_MARK}", _digest(settings))
 
 
 def remove_setup_files(worktree: Worktree) -> None:
@@ -96,7 +96,7 @@ def link_into(root: str, folder: str, path: str) -> None:
     target = f"{folder}/{os.path.normpath(path)}"
     if os.path.lexists(target):  # our earlier link, or the worker's own install, which stays
         return
-    crash_points.crash_point()
+    clock.crash_point()
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.symlink(f"{root}/{os.path.normpath(path)}", target)
@@ -109,7 +109,7 @@ def copy_into(root: str, folder: str, path: str) -> None:
     target, temporary = f"{folder}/{os.path.normpath(path)}", f"{folder}.copy"
     if os.path.lexists(target):
         return
-    crash_points.crash_point()
+    clock.crash_point()
     try:
         if os.path.lexists(temporary):  # the remains of an interrupted copy
             remove_tree(temporary)
@@ -123,7 +123,7 @@ def copy_into(root: str, folder: str, path: str) -> None:
 def _copy(source: str, target: str) -> None:
     """Copies one file, link or folder. Links stay links, and other kinds of files are left out."""
     mode = os.lstat(source).st_mode
-    crash_points.crash_point(f"copy to {target}")
+    clock.crash_point(f"copy to {target}")
     if stat.S_ISLNK(mode):
         os.symlink(os.readlink(source), target)
     elif stat.S_ISDIR(mode):

@@ -21,9 +21,8 @@ from sow.gitwork.worktree import (
     make_readable,
     remove_tree,
 )
-from sow.store.files.disk import list_folder, system_error
-from sow.store.files.locks import open_lock, try_lock
-from sow.system import crash_points, git, git_worktree_files
+from sow.store.files.disk import list_folder, open_lock, system_error, try_lock
+from sow.system import clock, git
 from sow.system.process.steps import Steps
 
 PREFIX = "slot-"
@@ -52,7 +51,7 @@ class Slot(Worktree):
     def try_hold(self) -> bool:
         """Locks the slot if no process has it. The lock ends with the process."""
         path = f"{self.file_prefix}.lock"
-        crash_points.crash_point(f"lock {path}")
+        clock.crash_point(f"lock {path}")
         descriptor = open_lock(path, os.O_RDWR | os.O_CREAT)
         if not try_lock(descriptor, path):
             os.close(descriptor)
@@ -83,15 +82,15 @@ class Slot(Worktree):
         """Writes the files that differ from an index, and gives that index to git in the folder."""
         self.write_files(part)
         index = f"{self.file_prefix}.index"
-        crash_points.crash_point(f"replace {index}")
+        clock.crash_point(f"replace {index}")
         try:
             os.replace(part, index)
         except OSError as error:
             raise system_error("write", index, error) from None
         self._index_digest, self._index_commit = _digest(index), self._commit
         if _digest(f"{record}/index") != self._index_digest:
-            git_worktree_files.remove(f"{record}/index.lock")
-            git_worktree_files.copy(index, f"{record}/index")
+            git.remove_file(f"{record}/index.lock")
+            git.copy_file(index, f"{record}/index")
 
     def untracked(self) -> list[str]:
         """Lists the topmost paths in the folder that the commit does not have, except caches of compiled files."""
@@ -113,40 +112,40 @@ class Slot(Worktree):
             if Worktree(self.repository, self.name).git_dir:
                 self.repository.run_git(["worktree", "remove", "--force", "--force", "--", self.path])
             self._remove(self.path)
-            self._remove(git_worktree_files.record_of(self.repository.home.checkout.common, self.path))
+            self._remove(git.record_of(self.repository.home.checkout.common, self.path))
         for ending in ("index", "setup"):
-            git_worktree_files.remove(f"{self.file_prefix}.{ending}")
+            git.remove_file(f"{self.file_prefix}.{ending}")
         self._commit, self._entries, self._index_digest, self._index_commit = "", [], "", ""
 
     def _ensure_linked(self, commit: str) -> str:
         """Makes folder and record point to each other, and removes everything from the record that we did not write."""
         common = self.repository.home.checkout.common
-        record = git_worktree_files.record_of(common, self.path)
-        if not record or not git_worktree_files.is_valid(record, self.path):
+        record = git.record_of(common, self.path)
+        if not record or not git.is_valid_record(record, self.path):
             # A link, or a folder that git does not know, is not ours. The checkout is made again.
             self._remove(f"{self.path}/.git" if record and not os.path.islink(self.path) else self.path)
             with self.repository.locked():
                 worktree = Worktree(self.repository, self.name)
                 ensure_linked(worktree, "", commit)
                 record = worktree.git_dir
-        origin = git_worktree_files.first_line(f"{record}/commondir")
+        origin = git.first_line(f"{record}/commondir")
         if os.path.realpath(os.path.join(record, origin)) != os.path.realpath(common):
-            git_worktree_files.write(f"{record}/commondir", f"{os.path.relpath(os.path.realpath(common), record)}\n")
+            git.write_file(f"{record}/commondir", f"{os.path.relpath(os.path.realpath(common), record)}\n")
         for name in os.listdir(record):
             if name not in RECORD:
                 self._remove(f"{record}/{name}")
-        if git_worktree_files.first_line(f"{record}/HEAD") != commit:
-            git_worktree_files.write(f"{record}/HEAD", f"{commit}\n")
+        if git.first_line(f"{record}/HEAD") != commit:
+            git.write_file(f"{record}/HEAD", f"{commit}\n")
         return record
 
     def _new_index(self, commit: str) -> str:
         """Makes an index of a commit that keeps what git knows about files that are right."""
         part, index = f"{self.file_prefix}.part", f"{self.file_prefix}.index"
         for path in (part, f"{part}.lock"):
-            git_worktree_files.remove(path)
+            git.remove_file(path)
         is_ours = bool(self._index_digest) and _digest(index) == self._index_digest
         if is_ours:
-            git_worktree_files.copy(index, part)
+            git.copy_file(index, part)
             if commit == self._commit == self._index_commit:
                 return part
         attributes = self._attributes()
@@ -154,7 +153,7 @@ class Slot(Worktree):
         entries = self.git("ls-files", "-s", "-z", index=part).split("\0")[:-1]
         self._commit, self._entries = commit, [entry for entry in entries if not is_below(path_of(entry), STATE_PATHS)]
         if is_ours and self._attributes() != attributes:  # the same object can become a different file
-            git_worktree_files.remove(part)
+            git.remove_file(part)
             self.git("read-tree", commit, index=part)
         self.skip_state_files(part)
         if not is_ours and not self._attributes():  # with attributes, comparing would run filters
@@ -172,7 +171,7 @@ class Slot(Worktree):
         try:
             remove_tree(path)
         except PermissionError:
-            crash_points.crash_point(f"permit {path}")
+            clock.crash_point(f"permit {path}")
             os.chmod(os.path.dirname(path), 0o700)
             if os.path.isdir(path) and not os.path.islink(path):
                 os.chmod(path, 0o700)

@@ -12,7 +12,7 @@ from sow.gitwork.repository import Repository
 from sow.gitwork.setup_files import setup_paths
 from sow.gitwork.worktree import Worktree
 from sow.store.files.checkout_home import Home
-from sow.system import git_worktree_files
+from sow.system import git
 
 BRANCHES = "refs/heads/sow/task"
 INTEGRATIONS = "refs/heads/sow/int/"
@@ -49,7 +49,7 @@ def _has_work_elsewhere(repository: Repository, task: Task) -> bool:
         return True
     worktree = Worktree(repository, worktree_name(task))
     if worktree.is_ready and (
-        git_worktree_files.unfinished_operations(worktree.git_dir) or worktree.dirty_paths(setup_paths(worktree))
+        git.unfinished_operations(worktree.git_dir) or worktree.dirty_paths(setup_paths(worktree))
     ):
         return True
     heads = [worktree.head()] if worktree.is_ready else list(_branches(repository, task["id"]).values())

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.repository import STATE_PATHS, Repository, is_below
 from sow.store.files.disk import require_folder, system_error
-from sow.system import crash_points, git, git_worktree_files
+from sow.system import clock, git
 from sow.system.git import GitResult
 from sow.system.process import process_tree
 
@@ -37,7 +37,7 @@ class Worktree:
         self.git_options: list[str] = []  # further options for git's command line here
         self.name = name
         self.path = f"{repository.home.folder('local', 'worktrees')}/{name}"
-        self.git_dir = git_worktree_files.record_of(repository.home.checkout.common, self.path)
+        self.git_dir = git.record_of(repository.home.checkout.common, self.path)
 
     @property
     def index(self) -> str:
@@ -93,7 +93,7 @@ class Worktree:
         """Removes the locks that a killed git left in this worktree. A git that still runs keeps them."""
         if any(name.startswith("git") for name in process_tree.processes_in_folder(self.path).values()):
             return []
-        removed = [name for name in LOCKS if git_worktree_files.remove(f"{self.git_dir}/{name}")]
+        removed = [name for name in LOCKS if git.remove_file(f"{self.git_dir}/{name}")]
         return [f"a git that died had left {name}: it was removed" for name in removed]
 
     def checkout_files(self, commit: str) -> None:
@@ -101,7 +101,7 @@ class Worktree:
 
         Files that are already right are not written again. Files of ours that the commit does not have are removed.
         """
-        git_worktree_files.remove(f"{self.git_dir}/info/sparse-checkout")
+        git.remove_file(f"{self.git_dir}/info/sparse-checkout")
         index = self.new_index(commit)
         self._remove_old_files(index)
         self.write_files(index)
@@ -126,13 +126,13 @@ class Worktree:
     def new_index(self, commit: str) -> str:
         """Makes an index of the commit's files that keeps what our index knows about the folder."""
         index = f"{self.git_dir}/{INDEX}.part"
-        git_worktree_files.remove(f"{index}.lock")
+        git.remove_file(f"{index}.lock")
         if os.path.exists(self.index):
-            git_worktree_files.copy(self.index, index)
+            git.copy_file(self.index, index)
             if not self.run_git(["read-tree", "-m", commit], index=index).code:
                 self._skip_state_files_of(commit, index)
                 return index
-        git_worktree_files.remove(index)
+        git.remove_file(index)
         self.git("read-tree", commit, index=index)
         self._skip_state_files_of(commit, index)
         return index
@@ -145,8 +145,8 @@ class Worktree:
 
     def commit_index(self, index: str) -> None:
         """Makes this index both the worktree's index and ours. From now on the folder counts as filled."""
-        git_worktree_files.copy(index, f"{self.git_dir}/index")
-        crash_points.crash_point()
+        git.copy_file(index, f"{self.git_dir}/index")
+        clock.crash_point()
         try:
             os.replace(index, self.index)
         except OSError as error:
@@ -206,7 +206,7 @@ def remove_file(root: str, path: str) -> None:
     if is_behind_link(root, path):
         return
     parts = path.split("/")
-    crash_points.crash_point()
+    clock.crash_point()
     try:
         if stat.S_ISDIR(os.lstat(f"{root}/{path}").st_mode):
             return
@@ -219,7 +219,7 @@ def remove_file(root: str, path: str) -> None:
 
 def remove_tree(path: str) -> None:
     """Removes a file, link or folder with its content; raises OSError. Nothing behind a link is touched."""
-    crash_points.crash_point(f"remove {path}")
+    clock.crash_point(f"remove {path}")
     if os.path.islink(path) or not os.path.isdir(path):
         os.unlink(path)
         return
@@ -263,7 +263,7 @@ def make_readable(folder: str) -> None:
 def _permit(path: str, needed: int) -> None:
     mode = os.lstat(path).st_mode
     if not stat.S_ISLNK(mode) and mode & needed != needed:
-        crash_points.crash_point(f"permit {path}")
+        clock.crash_point(f"permit {path}")
         os.chmod(path, stat.S_IMODE(mode) | needed)
 
 
@@ -281,11 +281,11 @@ def ensure_linked(worktree: Worktree, branch: str, commit: str) -> list[str]:
     lost = not _has_files(worktree)
     if lost and worktree.git_dir and os.path.exists(worktree.index):
         remarks.append(f"the folder {worktree.name} was gone: it was filled again with what is committed")
-        git_worktree_files.remove(f"{worktree.git_dir}/{SETUP_MARK}")
-        git_worktree_files.remove(worktree.index)
+        git.remove_file(f"{worktree.git_dir}/{SETUP_MARK}")
+        git.remove_file(worktree.index)
     if not worktree.git_dir:
         _add_worktree(worktree, branch, commit)
-    elif not git_worktree_files.is_valid(worktree.git_dir, worktree.path):
+    elif not git.is_valid_record(worktree.git_dir, worktree.path):
         if not lost:
             remarks.append("the worktree was not linked to the repository: it was linked again")
         _link_record(worktree, branch, commit)
@@ -298,7 +298,7 @@ def _move_repository_out(worktree: Worktree) -> list[str]:
     if os.path.islink(inner) or not os.path.isdir(inner):
         return []
     new_path = f"{worktree.path}.found-{len(worktree.displaced_repositories()) + 1}"
-    crash_points.crash_point()
+    clock.crash_point()
     try:
         os.rename(inner, new_path)
     except OSError as error:
@@ -317,7 +317,7 @@ def _has_files(worktree: Worktree) -> bool:
     """Returns whether the folder contains anything except git's pointer."""
     try:
         with os.scandir(worktree.path) as entries:
-            return any(entry.name != ".git" for entry in entries) or bool(git_worktree_files.pointer(worktree.path))
+            return any(entry.name != ".git" for entry in entries) or bool(git.pointer_of(worktree.path))
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -336,7 +336,7 @@ def _add_worktree(worktree: Worktree, branch: str, commit: str) -> None:
         raise EnvironmentProblem(
             f"cannot make the worktree {worktree.name}: {done.message}", git_error_hint(done.message)
         )
-    worktree.git_dir = git_worktree_files.record_of(worktree.repository.home.checkout.common, target)
+    worktree.git_dir = git.record_of(worktree.repository.home.checkout.common, target)
     if adopted:
         worktree.commit_index(
             worktree.new_index(worktree.head() or commit)
@@ -355,8 +355,8 @@ def _remove_temporary(worktree: Worktree) -> None:
     target = _temporary_path(worktree)
     worktree.repository.run_git(["worktree", "remove", "--force", "--force", "--", target])
     try:
-        git_worktree_files.remove(f"{target}/.git")
-        crash_points.crash_point(f"remove {target}")
+        git.remove_file(f"{target}/.git")
+        clock.crash_point(f"remove {target}")
         os.rmdir(target)
     except OSError:
         return
@@ -364,10 +364,10 @@ def _remove_temporary(worktree: Worktree) -> None:
 
 def _link_record(worktree: Worktree, branch: str, commit: str) -> None:
     """Rewrites the pointers between folder and record."""
-    crash_points.crash_point()
+    clock.crash_point()
     try:
         os.makedirs(worktree.path, exist_ok=True)
     except OSError as error:
         raise system_error("make", worktree.path, error) from None
     common, head = worktree.repository.home.checkout.common, f"ref: {branch}" if branch else commit
-    git_worktree_files.repair(common, worktree.git_dir, worktree.path, head=head)
+    git.repair_record(common, worktree.git_dir, worktree.path, head=head)

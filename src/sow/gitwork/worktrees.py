@@ -17,7 +17,7 @@ from sow.gitwork.private_git import PrivateGit
 from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.gitwork.worktree import SETUP_MARK, Worktree, ensure_linked, make_readable
 from sow.store.files.disk import remove_tree_quietly
-from sow.system import git_worktree_files
+from sow.system import git
 from sow.system.process import process_tree
 
 RESTART_MARK = "sow-again"  # exists while a worktree is made again
@@ -76,7 +76,7 @@ class Worktrees:
             elif not worktree.is_ready:
                 self._point_head_to_branch(worktree, task, base)
                 worktree.checkout_files(worktree.head())
-            elif not git_worktree_files.unfinished_operations(worktree.git_dir):
+            elif not git.unfinished_operations(worktree.git_dir):
                 self._take_over(worktree, task, base)
         return worktree.path
 
@@ -136,7 +136,7 @@ class Worktrees:
         at_base = (
             worktree.head() == base
             and worktree.branch() == self._ref(task)
-            and not git_worktree_files.unfinished_operations(worktree.git_dir)
+            and not git.unfinished_operations(worktree.git_dir)
         )
         return fresh and not (at_base and not worktree.dirty_paths(setup_files.setup_paths(worktree)))
 
@@ -145,13 +145,13 @@ class Worktrees:
         mark, ref = f"{worktree.git_dir}/{RESTART_MARK}", self._ref(task)
         if not os.path.exists(mark):
             self._pin_and_abort(worktree, task, base).snapshot()
-            git_worktree_files.write(mark, base)
+            git.write_file(mark, base)
         self.repository.set_ref(ref, base, why="started again")
         worktree.git("symbolic-ref", "-m", "sow: started again", "HEAD", ref)
         worktree.checkout_files(base)
         worktree.clean(spare=setup_files.setup_paths(worktree))
-        git_worktree_files.remove(f"{worktree.git_dir}/{SETUP_MARK}")
-        git_worktree_files.remove(mark)
+        git.remove_file(f"{worktree.git_dir}/{SETUP_MARK}")
+        git.remove_file(mark)
 
     def snapshot(self, task: str, base: str, *, at_work: bool = False) -> tuple[str, str]:
         """Returns the commit of a worktree, and a commit with its files as they are; all its commits are pinned.
@@ -252,7 +252,7 @@ class Worktrees:
             worktree = Worktree(self.repository, _judge_name(task))
             shown_commit = self._with_agent_files(commit, base)
             ensure_linked(worktree, "", shown_commit)
-            git_worktree_files.write(f"{worktree.git_dir}/{JUDGED_COMMIT}", shown_commit)
+            git.write_file(f"{worktree.git_dir}/{JUDGED_COMMIT}", shown_commit)
             worktree.checkout_files(shown_commit)
         return worktree.path
 
@@ -274,7 +274,7 @@ class Worktrees:
                 return
             ensure_linked(worktree, "", self.repository.commit_of("HEAD"))
             shown_commits = self.repository.only_commits(
-                [git_worktree_files.first_line(f"{worktree.git_dir}/{JUDGED_COMMIT}") or "none"]
+                [git.first_line(f"{worktree.git_dir}/{JUDGED_COMMIT}") or "none"]
             )
             excluding = [*shown_commits, *self.repository.refs("refs/heads/", KEEP).values()]
             self._pins(task).keep_unreachable("review", commits_in(worktree, self._ref(task)), excluding=excluding)

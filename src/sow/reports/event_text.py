@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sow.domain.runs.journal_entry import JournalEntry
     from sow.reports.run_history import RunHistory
+    from sow.store.runs.run_folder import JournalEntry
 
     Words = Callable[[JournalEntry, RunHistory], str]
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sow.domain.inputs import is_member, is_task_id
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.reports.event_text import conflict_text, merge_text, stop_reason
 from sow.reports.run_records import (
     LONGEST,
@@ -22,7 +21,7 @@ from sow.reports.run_records import (
     TimelineRecorder,
     TurnRecord,
 )
-from sow.store.runs.run_folder import RunFolder
+from sow.store.runs.run_folder import JournalEntry, RunFolder
 from sow.system.clock import epoch_of
 from sow.system.terminal import escape_line
 

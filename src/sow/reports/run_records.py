@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.domain.text.units import dollars
 from sow.store.formats.validation import is_timestamp
+from sow.store.runs.run_folder import JournalEntry
 from sow.system.clock import epoch_of
 
 Span = dict[str, Any]

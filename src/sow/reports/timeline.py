@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.reports.run_history import RunHistory
 from sow.reports.run_records import Span, TimelineDelta
+from sow.store.runs.run_folder import JournalEntry
 
 MOST_STEPS = 2000  # tasks; if a run has more, only changes of status are listed
 

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from sow.domain.documents.state import Run, Session, SessionTurn
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
 from sow.reports.run_history import RunHistory, read_history
 from sow.reports.run_records import TurnRecord
 from sow.store.files.checkout_home import Home
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
+from sow.store.runs.run_folder import JournalEntry
 from sow.store.runs.sessions import SessionRecord
 from sow.system.clock import epoch_of
 

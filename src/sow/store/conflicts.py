@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from sow.domain.inputs import next_id
 from sow.errors import SowError
 from sow.store.file_kinds import validate_text
-from sow.store.files import backup
+from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import make_folders
 from sow.store.formats import json_text, merge_conflict, yaml_text
@@ -147,7 +147,7 @@ def _tree(home: Home, commit: str, folder: str) -> list[str]:
 
 
 def _save_backup(home: Home, name: str, text: str) -> None:
-    backup.save(home, projects.load_anywhere(home)["project_id"], name, text)
+    state_file.save_backup(home, projects.load_anywhere(home)["project_id"], name, text)
 
 
 def _conflicted(home: Home, unmerged: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Compares a repository's git folder with its state before workers ran, reports the differences and undoes them.
 
-A command that starts workers seals the repository first (system/sealed_git.py). Its own git calls ignore later changes
+A command that starts workers seals the repository first (system/git.py). Its own git calls ignore later changes
 to hooks, settings, attributes and replaced objects.
 """
 
@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from sow.errors import SystemFailure
-from sow.store.files import locks
+from sow.store.files import disk
 from sow.store.files.checkout_home import Home
-from sow.system import clock, crash_points, git, sealed_git
+from sow.system import clock, git
 from sow.system.checkout import Checkout
-from sow.system.sealed_git import Seal
+from sow.system.git import Seal
 
 GitState = dict[str, Any]
 
@@ -41,14 +41,14 @@ def sealed_repository(home: Home) -> Iterator[None]:
     All worktrees of a repository share the seal: each holds a shared lock, and the last one removes the seal.
     """
     folder = home.git_subfolder(home.checkout.common, "seal-users")
-    descriptor = locks.share(folder)
+    descriptor = disk.share(folder)
     try:
         seal = seal_repository(home)
         try:
             yield
         finally:
-            sealed_git.ACTIVE.pop(home.root, None)
-            if locks.try_lock(descriptor, folder) and not _differences(home.checkout, seal):
+            git.ACTIVE_SEALS.pop(home.root, None)
+            if disk.try_lock(descriptor, folder) and not _differences(home.checkout, seal):
                 seal.remove()
     finally:
         os.close(descriptor)
@@ -57,16 +57,16 @@ def sealed_repository(home: Home) -> Iterator[None]:
 def seal_repository(home: Home) -> Seal:
     """Seals the repository. A seal from an earlier command is reused, because later changes are not trusted."""
     checkout = home.checkout
-    seal = sealed_git.load(checkout)
+    seal = git.load_seal(checkout)
     if seal is None:
-        seal = sealed_git.make(checkout, _facts(checkout))
+        seal = git.make_seal(checkout, _facts(checkout))
     seal.activate(home.root)
     return seal
 
 
 def new_changes(home: Home) -> list[str]:
     """Returns the changes since the seal that were not reported yet, one line each."""
-    seal = sealed_git.ACTIVE.get(home.root)
+    seal = git.ACTIVE_SEALS.get(home.root)
     if seal is None:
         return []
     lines = [line for line in _differences(home.checkout, seal) if line not in seal.reported]
@@ -76,20 +76,20 @@ def new_changes(home: Home) -> list[str]:
 
 def open_changes(home: Home) -> list[str]:
     """Returns the changes since the last seal that were neither undone nor accepted, one line each."""
-    seal = sealed_git.find(home.root)
+    seal = git.find_seal(home.root)
     return _differences(home.checkout, seal) if seal is not None else []
 
 
 def accept_changes(home: Home) -> None:
     """Accepts all changes: the next command trusts the git folder as it is then."""
-    seal = sealed_git.find(home.root)
+    seal = git.find_seal(home.root)
     if seal is not None:
         seal.remove()
 
 
 def undo(home: Home) -> list[str]:
     """Undoes all changes, and returns those that remain. Removed files move to `<git folder>/sow/removed`."""
-    seal = sealed_git.find(home.root)
+    seal = git.find_seal(home.root)
     if seal is None:
         return []
     checkout, before = home.checkout, seal.recorded_state
@@ -124,7 +124,7 @@ def _restore(path: str, backup: list[Any] | None, removed_folder: str) -> None:
     """Moves a file away, and restores its old content."""
     if backup is not None and backup[1] is None:
         return  # it was too large for a backup
-    crash_points.crash_point(f"restore {path}")
+    clock.crash_point(f"restore {path}")
     try:
         if os.path.lexists(path):
             os.makedirs(removed_folder, exist_ok=True)
@@ -140,25 +140,23 @@ def _restore(path: str, backup: list[Any] | None, removed_folder: str) -> None:
 def _facts(checkout: Checkout) -> dict[str, Any]:
     git_state = _git_state(checkout)
     files = {
-        name: text
-        for name in sealed_git.COPIES
-        if (text := sealed_git.content(f"{checkout.common}/{name}")) is not None
+        name: text for name in git.COPIED_FILES if (text := git.content_of(f"{checkout.common}/{name}")) is not None
     }
     pairs = [(key, value) for _, key, value in git_state["settings"]]
     settings = [(key, value) for key, value in pairs if not key.startswith(LEFT_OUT) and key not in LEFT_OUT_KEYS]
     for name, path in _user_lists(checkout, git_state["settings"]).items():
-        if text := sealed_git.content(path):
+        if text := git.content_of(path):
             files[name] = text
-    files["config"] = sealed_git.config_text(settings)
+    files["config"] = git.config_text(settings)
     return {
-        "identity": sealed_git.identity(checkout),
+        "identity": git.folder_identity(checkout),
         "common": checkout.common,
         "git": checkout.git,
         "root": checkout.root,
         # whether it is a partial clone, whose missing objects are fetched
         "lazy": any(key == "extensions.partialclone" or key.endswith(".promisor") for key, _ in settings),
         "files": files,
-        "refused": {name: sealed_git.content(f"{checkout.common}/{name}") for name in sealed_git.REFUSED},
+        "refused": {name: git.content_of(f"{checkout.common}/{name}") for name in git.REFUSED_FILES},
         "picture": git_state,
     }
 
@@ -182,7 +180,7 @@ def _git_state(checkout: Checkout) -> GitState:
     settings = _settings(checkout)
     folders = [f"{checkout.common}/hooks", f"{checkout.common}/info", *_hooks_folder(checkout, settings)]
     paths = [path for folder in folders for path in _listed(folder)]
-    paths += [f"{checkout.common}/{name}" for name in (*sealed_git.REFUSED, "shallow")]
+    paths += [f"{checkout.common}/{name}" for name in (*git.REFUSED_FILES, "shallow")]
     paths += _user_lists(checkout, settings).values()
     files = {path: backup for path in paths if (backup := _file_content(path)) is not None}
     return {
@@ -238,10 +236,10 @@ def _replaced(checkout: Checkout) -> dict[str, str]:
         arguments = ["for-each-ref", "--format=%(objectname) %(refname)", REPLACED]
         lines = git.run(arguments, cwd=checkout.root, is_sealed=False).splitlines()
     else:
-        packed = sealed_git.content(f"{checkout.common}/packed-refs") or ""
+        packed = git.content_of(f"{checkout.common}/packed-refs") or ""
         lines = [line for line in packed.split("\n") if f" {REPLACED}" in line]
         for path in _listed(f"{checkout.common}/{REPLACED.rstrip('/')}"):
-            lines.append(f"{(sealed_git.content(path) or '').strip()} {REPLACED}{os.path.basename(path)}")
+            lines.append(f"{(git.content_of(path) or '').strip()} {REPLACED}{os.path.basename(path)}")
     return {ref: oid for oid, _, ref in (line.partition(" ") for line in lines)}
 
 
@@ -264,8 +262,7 @@ def _stamps(checkout: Checkout, before: GitState) -> list[Any]:
     """Returns the times of all files in which a change could be."""
     paths = {path for path, _, _ in before["settings"]} | {f"{checkout.git}/config.worktree", *before["files"]}
     paths |= {
-        f"{checkout.common}/{name}"
-        for name in ("config", "packed-refs", "refs/replace", *sealed_git.REFUSED, "shallow")
+        f"{checkout.common}/{name}" for name in ("config", "packed-refs", "refs/replace", *git.REFUSED_FILES, "shallow")
     }
     paths |= {os.path.expanduser("~/.gitconfig"), f"{_user_git()}/config"}
     paths.update(_user_lists(checkout, before["settings"]).values())
@@ -276,7 +273,7 @@ def _stamps(checkout: Checkout, before: GitState) -> list[Any]:
     }
     for folder in (f"{checkout.common}/hooks", f"{checkout.common}/info", *_hooks_folder(checkout, before["settings"])):
         paths |= {folder, *_listed(folder)}
-    return [(path, sealed_git.stamp(path)) for path in sorted(paths)]
+    return [(path, git.stamp_of(path)) for path in sorted(paths)]
 
 
 def _lines(checkout: Checkout, before: GitState, now: GitState) -> list[str]:

@@ -9,7 +9,7 @@ from sow.domain.documents.state import ProjectState, Task
 from sow.domain.inbox import Item, item, items, ranked
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
-from sow.store.files.locks import holder_of
+from sow.store.files.disk import holder_of
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 

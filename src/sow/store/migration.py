@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any
 
 from sow.errors import SowError, SystemFailure, Waiting
-from sow.store.files import backup as state_backup
 from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import crash_counted, sync_tree, system_error
@@ -109,7 +108,7 @@ def apply(home: Home, steps: list[MigrationStep]) -> str:
             text = state_file.write(home, step.path, step.data, _validator(step.name))
             name, copy_owner = _backup_key(step, owner)
             if name:
-                state_backup.save(home, copy_owner, name, text)
+                state_file.save_backup(home, copy_owner, name, text)
     return home.relative(backup)
 
 

@@ -9,7 +9,7 @@ from sow.errors import IllegalStatusChange, SowError
 from sow.store.projects import notes
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
-from sow.store.projects.transaction import TaskTransaction
+from sow.store.projects.task_folder import TaskTransaction
 from sow.system import clock
 
 TYPE_CHECKING = False

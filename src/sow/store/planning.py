@@ -12,8 +12,7 @@ from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, make_folders, remove_tree_quietly
 from sow.store.projects import notes
-from sow.store.projects.task_folder import WorkerFolder
-from sow.store.projects.write_rules import literal
+from sow.store.projects.task_folder import WorkerFolder, literal
 from sow.store.workflows.folder import AgentFolder
 from sow.system import clock
 

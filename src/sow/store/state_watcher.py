@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from sow.domain.inputs import is_task_id
 from sow.errors import SowError
-from sow.store.files import backup
+from sow.store.files import state_file
 from sow.store.files.disk import list_folder, make_folders
 from sow.store.formats.yaml_text import has_conflict
 from sow.store.projects import project as projects
@@ -42,7 +42,7 @@ class WatchedFile:
         self.order = place  # its position in the order in which edits are judged
         self.owner = owner  # the project or the workflow
         self.name = name
-        self.copy = backup.file_name(name)
+        self.copy = state_file.backup_name(name)
         self.task = task  # empty for the state of the project or the workflow itself
 
 
@@ -198,8 +198,8 @@ class StateWatcher:
         return True
 
     def _list_copies(self, owner: str) -> None:
-        if self._is_new(backup.folder(self.home, owner)):
-            self.copies[owner] = backup.file_names(self.home, owner)
+        if self._is_new(state_file.backup_folder(self.home, owner)):
+            self.copies[owner] = state_file.backup_names(self.home, owner)
 
     def _register_phase(self, owner: str, phase: str) -> None:
         """Registers the task folders of a phase if one came or went; a task's notes come before its state."""
@@ -208,7 +208,7 @@ class StateWatcher:
             return
         for ident in sorted((name for name in list_folder(folder) if is_task_id(name)), key=int):
             task_folder = TaskFolder(self.home, phase, ident)
-            self._register(folder, task_folder.notes_path, owner, backup.notes_key(ident), ident)
+            self._register(folder, task_folder.notes_path, owner, state_file.notes_key(ident), ident)
             self._register(folder, task_folder.state_path, owner, ident, ident)
 
     def _list_workflow(self) -> None:
@@ -226,17 +226,17 @@ class StateWatcher:
         root = self.home.workflow
         self._register(root, folder.state_path, owner, COPY, "")
         for agent_folder in folder.agent_folders(loaded):
-            self._register(root, agent_folder.notes_path, owner, backup.notes_key(agent_folder.id), agent_folder.id)
+            self._register(root, agent_folder.notes_path, owner, state_file.notes_key(agent_folder.id), agent_folder.id)
 
     def read_version(self, path: str) -> FileVersion | None:
         """Returns the new version of a file, or None if nothing changed."""
         last = self.versions.get(path)
         stamp = _stamp(path)
         file = self.files[path]
-        copy = backup.version(self.home, file.owner, file.name)
+        copy = state_file.backup_version(self.home, file.owner, file.name)
         if stamp is not None:
             text = self.home.read_or(UNREADABLE, path)
-            is_kept = text is not None and text == backup.load(self.home, file.owner, file.name)
+            is_kept = text is not None and text == state_file.load_backup(self.home, file.owner, file.name)
             return FileVersion(stamp, text, copy, sure=_is_settled(stamp), is_kept=is_kept)
         if last is not None and last.stamp is None and last.text is None and last.copy == copy:
             return None
@@ -277,7 +277,7 @@ class HandEdit:
 
     @property
     def is_notes(self) -> bool:
-        return self.name == backup.notes_key(self.task)
+        return self.name == state_file.notes_key(self.task)
 
     @property
     def in_conflict(self) -> bool:
@@ -335,7 +335,7 @@ class Snapshot:
         was_written = now.copy != before.copy
         if was_written and now.is_kept:
             return None
-        good = (backup.load(self.home, file.owner, file.name) if was_written else None) or before.text
+        good = (state_file.load_backup(self.home, file.owner, file.name) if was_written else None) or before.text
         if now.text != good or now.stamp is None:  # another turn may have written or restored it since
             now = self.watcher.read_version(path) or now
         if now.text == good:

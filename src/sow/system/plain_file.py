@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 
-from sow.system import crash_points
+from sow.system import clock
 
 CHUNK = 1 << 20
 ANEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -19,7 +19,7 @@ READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 def create(path: str, flags: int = os.O_WRONLY, mode: int = 0o600) -> int:
     """Creates a file, by default private; an existing one loses this name and is not changed."""
-    crash_points.crash_point(f"create {path}")
+    clock.crash_point(f"create {path}")
     try:
         return os.open(path, flags | ANEW, mode)
     except FileExistsError:
@@ -29,7 +29,7 @@ def create(path: str, flags: int = os.O_WRONLY, mode: int = 0o600) -> int:
 
 def create_unnamed(folder: str, data: bytes = b"") -> int:
     """Creates a file on this folder's disk without a name, so that no other process can open it."""
-    crash_points.crash_point(f"create a file in {folder}")
+    clock.crash_point(f"create a file in {folder}")
     try:
         descriptor = os.open(folder, os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except (AttributeError, OSError):  # macOS, or a file system without it: the file has a name for a moment
@@ -55,7 +55,7 @@ def _filled(descriptor: int, data: bytes) -> int:
 def copy(descriptor: int, path: str) -> None:
     """Copies an open file from its beginning into a new one."""
     position, target = 0, create(path)
-    crash_points.crash_point(f"write {path}")
+    clock.crash_point(f"write {path}")
     with open(target, "wb") as file:
         while data := os.pread(descriptor, CHUNK, position):
             file.write(data)
@@ -70,7 +70,7 @@ def write(path: str, text: str) -> None:
 def create_with(path: str, data: bytes, mode: int = 0o600) -> None:
     """Writes data into a new file."""
     descriptor = create(path, mode=mode)
-    crash_points.crash_point(f"write {path}")
+    clock.crash_point(f"write {path}")
     with open(descriptor, "wb") as file:
         file.write(data)
 

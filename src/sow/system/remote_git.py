@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import IO
 
-from sow.system import crash_points, git
+from sow.system import clock, git
 from sow.system.git import GitResult
 from sow.system.process import process_tree
 from sow.system.process.program import unnamed_file
@@ -169,7 +169,7 @@ def sealed_environment() -> dict[str, str]:
 
 
 def _start(index: int, ask: GitCommand, environment: dict[str, str], deadline: float) -> RunningGit:
-    crash_points.crash_point(f"git {ask.arguments[0]}")
+    clock.crash_point(f"git {ask.arguments[0]}")
     stdin = unnamed_file(ask.input, environment) if ask.input else subprocess.DEVNULL
     try:
         process = subprocess.Popen(

@@ -9,7 +9,7 @@ import sys
 
 from sow.errors import SowError
 from sow.record import Record
-from sow.system import crash_points, plain_file
+from sow.system import clock, plain_file
 from sow.system.environment import user_folder
 
 TYPE_CHECKING = False
@@ -332,7 +332,7 @@ def _remember(path: str) -> None:
     """Makes a file in place of those of earlier times; without it, the next process tries again."""
     folder = os.path.dirname(path)
     try:
-        crash_points.crash_point(f"make {path}")
+        clock.crash_point(f"make {path}")
         os.makedirs(folder, mode=0o700, exist_ok=True)
         for name in os.listdir(folder):
             os.unlink(f"{folder}/{name}")

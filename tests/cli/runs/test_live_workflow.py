@@ -8,8 +8,8 @@ from typing import Any
 from support.quick_cases import all_of
 
 from sow.cli.runs.live import Live
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.reports.run_history import RunHistory
+from sow.store.runs.run_folder import JournalEntry
 
 
 class Pipe(io.StringIO):

@@ -69,7 +69,7 @@ def test_an_unknown_agent_has_no_notes(repo: Repo, flow: StoredWorkflow):
 def test_a_changed_environment_names_no_other_agent(repo: Repo, flow: StoredWorkflow):
     """Below a sow that supervises one agent, another agent's name is refused."""
     call = (
-        "import subprocess, sys; from sow.system.process_table import supervisor_name, set_process_name\n"
+        "import subprocess, sys; from sow.system.caller import supervisor_name, set_process_name\n"
         "set_process_name(supervisor_name('api_agent'))\n"
         "sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     )

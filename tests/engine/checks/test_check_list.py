@@ -15,7 +15,7 @@ from sow.engine.checks.check_list import CheckListResult, reusable_evidence, run
 from sow.engine.consent import load_consents
 from sow.engine.runs.run_context import RunContext
 from sow.store.runs import run_folder
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 
 CHECKS: Any = [{"kind": "test", "command": "test -e env/made"}, {"kind": "test", "command": "test -e env/mark"}]
 

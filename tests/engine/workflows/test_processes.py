@@ -17,7 +17,7 @@ from support.simulated_workers import environment_of, processes, wait_for
 
 from sow.store.files.checkout_home import Home
 from sow.system import checkout
-from sow.system.crash_points import CROSSINGS, VARIABLE
+from sow.system.clock import CROSSINGS, VARIABLE
 
 OUT = {"write": {"path": "orchestration/agents/{task}/task_output/out.md", "text": "made by {task}\n"}}
 HAND_IN = [{"stand": "completion_drive_review"}, {"stand": "ready_for_verification"}]

@@ -6,7 +6,6 @@ import pytest
 from support.in_process_crew import CrewRepo, Turn, design, member, obedient_agent
 
 from sow.domain.workflows.crew_plan import TIMEOUT
-from sow.store.projects import memory
 from sow.store.projects import project as projects
 
 
@@ -48,7 +47,7 @@ def test_members_and_verifiers_know_the_project_s_decisions(crew_repo: CrewRepo)
 
     home = crew_repo.home()
     design(home, [member("data")])
-    memory.add(home, "Gates open inwards", by="ada", now="2026-01-31T09:00:00Z")
+    projects.add_memory(home, "Gates open inwards", by="ada", now="2026-01-31T09:00:00Z")
     assert crew_repo.run(script) == 0
     assert len(seen) == 2
     for prompt in seen.values():

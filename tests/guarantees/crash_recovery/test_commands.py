@@ -16,7 +16,7 @@ from conftest import FULL, Result
 from support.plan_crash_scene import GatedScene, PlanCrashScene, template, was_killed
 from support.quick_cases import few_of
 
-from sow.system.crash_points import CROSSINGS, VARIABLE
+from sow.system.clock import CROSSINGS, VARIABLE
 
 POINTS = 1000 if FULL else 3  # for each command, spread over all of its boundaries
 STOPS = 20 if FULL else 2

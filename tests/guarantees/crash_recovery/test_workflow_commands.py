@@ -17,7 +17,7 @@ from support.workflow_repo import WorkflowRepo
 from support.workflow_store import StoredWorkflow, result
 
 from sow.store.workflows import members, question_updates
-from sow.system.crash_points import CROSSINGS, VARIABLE
+from sow.system.clock import CROSSINGS, VARIABLE
 
 POINTS = 1000 if FULL else 4  # for each command, spread over all of its boundaries
 DATA, API = "database_agent", "api_agent"

@@ -471,7 +471,7 @@ HOLD = """
 import sys
 from sow.gitwork.repository import Repository
 from sow.gitwork.slots import Slots
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.store.files.checkout_home import find
 slot = run_to_end(Slots(Repository(find(option=sys.argv[1], environment={}, cwd="/")), 1).acquire())
 slot.checkout(sys.argv[2])

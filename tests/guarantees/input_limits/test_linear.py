@@ -22,7 +22,8 @@ from sow.store import file_kinds
 from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.formats import json_text, yaml_text
-from sow.store.projects import feedback, log, memory
+from sow.store.projects import feedback, log
+from sow.store.projects import project as projects
 from sow.store.validators.task import validate
 from sow.system.checkout import Checkout
 from sow.system.terminal import escape_control, escape_line
@@ -194,7 +195,7 @@ def test_memories_are_read_in_linear_time(tmp_path, name):
 
     def read(text: str) -> None:
         (tmp_path / ".sow" / "project" / "context" / "memories.md").write_text(text)
-        memory.read(home)
+        projects.read_memories(home)
 
     check_linear(read, MEMORIES[name])
 

@@ -18,7 +18,7 @@ from guarantees.fresh_process import ended, fork, in_fresh_process, kill, shard
 from guarantees.store_acts import ADA, create, folder, home_at, set_field
 from sow.errors import Waiting
 from sow.store.files.checkout_home import Home
-from sow.store.files.locks import Lock
+from sow.store.files.disk import Lock
 from sow.store.projects import tasks
 
 ROUNDS = 500 // shard()[1] if FULL else 20

@@ -13,7 +13,7 @@ from support.worktree_repo import home_at
 
 from sow.gitwork.check_processes import end_left_checks
 from sow.store.projects import task_updates
-from sow.system import git_worktree_files, plain_file, redaction
+from sow.system import environment, git, plain_file
 
 MINE = "mine, with sk-dummy-0123456789\n"
 Plant = Callable[[Path, Path], None]
@@ -114,21 +114,21 @@ def test_planted_files_of_a_worktree(tmp_path: Path, mine: Path, plant: Plant) -
     """The files that sow replaces in a git folder are written to a new file, whatever is in their place."""
     target = tmp_path / "sow-asked"
     plant(tmp_path / "sow-asked.sow", mine)
-    git_worktree_files.write(str(target), "text\n")
+    git.write_file(str(target), "text\n")
     plant(tmp_path / "sow-asked.sow", mine)
-    git_worktree_files.copy(str(target), str(target))
+    git.copy_file(str(target), str(target))
     assert target.read_text() == "text\n"
     assert mine.read_text() == MINE
     target.unlink()
     plant(target, mine)
     if plant is not hard:
-        assert git_worktree_files.first_line(str(target)) == ""
+        assert git.first_line(str(target)) == ""
 
 
 def test_masking_leaves_hard_links_alone(tmp_path: Path, mine: Path) -> None:
     """A secret is masked in a session's file, and not in the user's file that is the same one."""
     hard(tmp_path / "turn-001.out", mine)
-    assert redaction.redact_file(str(tmp_path / "turn-001.out"), ["sk-dummy-0123456789"]) == 1
+    assert environment.redact_file(str(tmp_path / "turn-001.out"), ["sk-dummy-0123456789"]) == 1
     assert mine.read_text() == MINE
     assert "sk-dummy" not in (tmp_path / "turn-001.out").read_text()
 

@@ -98,14 +98,14 @@ def test_files_of_a_session_are_private(worker: WorkerRepo) -> None:
 
 def test_a_secret_across_two_blocks_is_found(tmp_path: Path) -> None:
     """Masking works in blocks, and a secret that lies across two of them is still found."""
-    from sow.system import redaction
+    from sow.system import environment
 
     secret = "a-secret-that-lies-on-the-edge"
     for offset in range(-len(secret) - 1, 3, 1 if FULL else 7):
         path = tmp_path / "file"
-        path.write_bytes(b"x" * (redaction.CHUNK + offset) + secret.encode() + b"y" * 100)
+        path.write_bytes(b"x" * (environment.CHUNK + offset) + secret.encode() + b"y" * 100)
         size = path.stat().st_size
-        assert redaction.redact_file(str(path), [secret]) >= 1
+        assert environment.redact_file(str(path), [secret]) >= 1
         assert secret.encode() not in path.read_bytes()
         assert path.stat().st_size == size
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sow.executors.write_rules import pattern_regex
 from sow.store.files import checkout_home as homes
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder, write_rules
+from sow.store.projects import task_folder
 
 TASKS = "phases/implementation/tasks"
 
@@ -23,7 +23,7 @@ def patterns(repo: Repo, root: Path | None = None) -> list[str]:
     home = homes.find(option=str(root or repo.root), environment={}, cwd="/")
     project = projects.load(home)
     return list(
-        write_rules.write_protected(
+        task_folder.write_protected(
             task_folder.find(home, project, "010"), [phase["name"] for phase in project["phases"]], "010"
         )
     )
@@ -96,13 +96,13 @@ IDS = st.integers(min_value=0, max_value=99_999).map(lambda number: f"{number:03
 @example(mine="18299", other="182")
 def test_every_other_id_matches(mine: str, other: str) -> None:
     """The patterns of other ids match all of them, and never the task's own."""
-    fits = any(re.fullmatch(pattern_regex(other_ident), other) for other_ident in write_rules.other_ids(mine))
+    fits = any(re.fullmatch(pattern_regex(other_ident), other) for other_ident in task_folder.other_ids(mine))
     assert fits is (mine != other)
 
 
 @given(st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1))
 def test_a_name_matches_only_itself(name: str) -> None:
     """A name with pattern characters is still only a name."""
-    result = pattern_regex(write_rules.literal(name))
+    result = pattern_regex(task_folder.literal(name))
     assert re.fullmatch(result, name)
     assert not re.fullmatch(result, f"{name}x")

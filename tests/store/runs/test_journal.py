@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.store.runs.journal import JournalTail
+from sow.store.runs.run_folder import JournalTail
 
 
 def lines(count: int) -> list[bytes]:

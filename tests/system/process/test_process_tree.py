@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from support.simulated_workers import wait_for
 
+from sow.system.caller import ProcTable, PsTable
 from sow.system.process import process_tree
-from sow.system.process_table import ProcTable, PsTable
 from system.process.supervisor import MARK, supervise
 
-CENSUSES = {"proc": "None", "ps": "__import__('sow.system.process_table', fromlist=['PsTable']).PsTable()"}
+CENSUSES = {"proc": "None", "ps": "__import__('sow.system.caller', fromlist=['PsTable']).PsTable()"}
 every_census = pytest.mark.parametrize("census", CENSUSES)
 BARE = "env -i sleep 300"
 GONE = ("", "Z")  # an orphan that nobody has collected yet is gone too
@@ -208,7 +208,7 @@ tell([*told, state(there("left")) if {looks} else ""])
 def test_ended_orphans_are_collected(tmp_path: Path) -> None:
     """Background processes of agents leave no zombies, and need no scan."""
     code = """
-from sow.system.process_table import ProcTable
+from sow.system.caller import ProcTable
 from sow.system.process.process_tree import CHILDREN
 found = []
 for number in range(3):

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from sow.system.caller import supervisor_name
 from sow.system.process import socket_owner
-from sow.system.process_table import supervisor_name
 
 Ends = tuple[tuple[str, int], tuple[str, int]]
 

@@ -15,7 +15,7 @@ from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import sessions
 from sow.system import terminal
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.terminal import err, escape_line, notes, out
 
 TYPE_CHECKING = False
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from sow.config import Config, ExecutorConfig
     from sow.engine.turns.task_turn import FinishedTurn
     from sow.store.files.checkout_home import Home
-    from sow.store.projects.transaction import TaskChange
-    from sow.system.process.generator_steps import Steps
+    from sow.store.projects.task_folder import TaskChange
+    from sow.system.process.child_process import Steps
 
 
 class TurnOptions:
@@ -174,7 +174,7 @@ def _run_turn(
 def _ask_and_resume(context: Context, task: str) -> int:
     """Asks the question of a paused task on the terminal, and resumes its worker with the answer."""
     from sow.cli.tasks.questions import ask_open_questions  # imported late to start the worker sooner
-    from sow.store.projects.transaction import TaskChange
+    from sow.store.projects.task_folder import TaskChange
 
     try:
         if not ask_open_questions(context, [task]):

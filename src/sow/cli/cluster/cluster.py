@@ -18,7 +18,7 @@ from sow.cluster.turn_request import PROTOCOL, REFS
 from sow.config import Config, seconds
 from sow.errors import DONE, FAILED, WAITS, SowError
 from sow.system import remote_git
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.process.steps import Steps
 from sow.system.terminal import err, escape_control, escape_line, out
 

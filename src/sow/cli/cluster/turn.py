@@ -14,7 +14,7 @@ from sow.cluster.hosted_turn import HostedTurn
 from sow.cluster.shared_turn import SharedTurn
 from sow.config import seconds
 from sow.errors import SowError
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 
 FAILED = 1
 

@@ -13,7 +13,7 @@ from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
 from sow.knowledge import descriptions
 from sow.knowledge.library import Library
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.terminal import escape_line, out
 
 MOST_TEXT = 100_000  # characters that are given to the agent at once

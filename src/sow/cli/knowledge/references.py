@@ -14,9 +14,9 @@ from sow.domain.task import MAY_FIT, refuse_ended, user_references
 from sow.domain.text import units as sizes
 from sow.knowledge.document import ChosenDocuments
 from sow.knowledge.document_choice import choose_for_task
-from sow.store.projects import memory, tasks
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
+from sow.store.projects import tasks
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
 from sow.system.terminal import escape_control, escape_line, notes, out
@@ -48,7 +48,7 @@ def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bo
     else:
         _show(state, choice, written=writes)
         out("The prompt also has the project's goal and decisions:")
-        out(escape_control("\n".join(f"  {line}" for line in project_lines(project, memory.read(home)))))
+        out(escape_control("\n".join(f"  {line}" for line in project_lines(project, projects.read_memories(home)))))
     return 0
 
 
@@ -86,7 +86,7 @@ def _document(
     return {
         "task": folder.id,
         "project": {"name": project["name"], "description": project["description"]},
-        "memories": memory.read(folder.home),
+        "memories": projects.read_memories(folder.home),
         "budget": choice.budget,
         "tokens": _tokens(choice),
         "considered": choice.considered,

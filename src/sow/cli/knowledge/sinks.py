@@ -19,7 +19,7 @@ from sow.knowledge import descriptions
 from sow.knowledge.descriptions import BY_AGENT, BY_USER, Description
 from sow.knowledge.sinks import Sinks
 from sow.store.knowledge.index import SINKS
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.terminal import escape_line, out, require_yes
 
 MOST_FILES = 5000

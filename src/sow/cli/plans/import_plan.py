@@ -12,7 +12,7 @@ from sow.domain import phase as phases
 from sow.domain.plans.plan import Difference
 from sow.domain.text.units import counted
 from sow.engine.launch.preflight import confirm_changes, describe_changes
-from sow.store.projects import creation, plan_import
+from sow.store.projects import plan_import
 from sow.store.projects import project as projects
 from sow.system.terminal import err, escape_line, out
 
@@ -43,7 +43,7 @@ def import_plan(
         differences = plan_import.propose(home, projects.load(home), request)
     else:
         stages = [phases.canonical(phase) if phase else phases.DEFAULT_PHASE]
-        create_project = creation.prepare(home, name=reading.plan.name[:100], phases=stages, actor=actor)
+        create_project = plan_import.prepare_project(home, name=reading.plan.name[:100], phases=stages, actor=actor)
         differences = plan_import.propose_without_project(request)
     if not json:
         _show(differences)

@@ -10,7 +10,7 @@ from sow.engine.launch import loaded_plan
 from sow.engine.launch.loaded_plan import AgentNames, LoadedPlan
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
-from sow.store.projects.task_lists import ListChoice
+from sow.store.projects.plan_files import ListChoice
 from sow.system.terminal import err, escape_line, notes
 
 BAD_PLAN = 2  # exit code

@@ -33,7 +33,7 @@ from sow.store.files.disk import Disk, create_file, free_path, make_folders, rea
 from sow.store.layout import create_missing
 from sow.store.planning import PlannerFolder
 from sow.store.projects import project as projects
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.process.program import run_in_front
 from sow.system.terminal import ask, err, escape_line, is_interactive, out, read_line
 

@@ -10,7 +10,7 @@ from sow.domain.reviews import line_comment
 from sow.domain.task import is_approved
 from sow.store.projects import feedback, task_folder, tasks
 from sow.store.projects import project as projects
-from sow.store.projects.transaction import TaskChange
+from sow.store.projects.task_folder import TaskChange
 from sow.system.terminal import escape_control, escape_line, notes, out
 
 COMMENTS = """A text after --at is a comment on that line. The n-th text belongs to the n-th --at. If there is one text

@@ -10,8 +10,7 @@ from sow.errors import InvalidFile, SowError
 from sow.store.projects import log as logs
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
-from sow.store.projects.task_folder import TaskFolder
-from sow.store.projects.transaction import load_or_repair
+from sow.store.projects.task_folder import TaskFolder, load_or_repair
 from sow.system import clock
 from sow.system.terminal import err, escape_control, escape_line, out
 

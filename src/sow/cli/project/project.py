@@ -16,7 +16,7 @@ from sow.store import conflicts
 from sow.store.files.checkout_home import Home
 from sow.store.formats.merge_conflict import OURS, THEIRS
 from sow.store.layout import create_missing
-from sow.store.projects import creation, memory
+from sow.store.projects import plan_import
 from sow.store.projects import project as projects
 from sow.store.projects.removal import remove
 from sow.store.projects.tasks import log_act
@@ -31,7 +31,7 @@ def prepare_project(
     """Checks all input for a new project and returns a function that creates it on the current branch."""
     actor = context.require_non_worker("start a project")
     about = context.text(description, "--description") if description else ""
-    return creation.prepare(home, name=name, description=about, phases=phases, actor=actor)
+    return plan_import.prepare_project(home, name=name, description=about, phases=phases, actor=actor)
 
 
 def new(context: Context, *, name: str, description: str, phase: list[str]) -> int:
@@ -48,7 +48,7 @@ def show(context: Context, *, json: bool) -> int:
     home = context.project_home()
     project = projects.load(home)
     if json:
-        return emit({**project, "memories": memory.read(home)})
+        return emit({**project, "memories": projects.read_memories(home)})
     keys = ("name", "description", "branch", "project_id", "created_at", "updated_at")
     rows = [(key, str(project[key])) for key in keys]  # type: ignore[literal-required]
     rows.append(("phases", ", ".join(f"{phase['name']} ({phase['status']})" for phase in project["phases"])))
@@ -115,7 +115,7 @@ def remember(context: Context, *, memory_text: str) -> int:
     home = context.project_home()
     projects.load(home)
     body = context.checked_text(memory_text, "the memory", 20_000)
-    out(f"recorded in {memory.add(home, body, by=context.actor().name, now=clock.now())}")
+    out(f"recorded in {projects.add_memory(home, body, by=context.actor().name, now=clock.now())}")
     return 0
 
 

@@ -61,7 +61,7 @@ def _show_workflow(workflow: dict[str, Any] | None) -> None:
 
 def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
     """Returns the state of the project as JSON."""
-    from sow.store.projects import log, memory
+    from sow.store.projects import log
 
     project = projects.load(home)
     readable, broken = task_folder.load_readable(home, project)
@@ -95,7 +95,7 @@ def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
         "tasks": [{**task, "phase": folder.phase} for folder, task in readable],
         "broken": broken,
         "inbox": waiting,
-        "memories": memory.read(home),
+        "memories": projects.read_memories(home),
         "log": log.read(home, f"{home.project}/log.md")[-RECENT:],
         "left": [{"task": ident, "do": STOP_COMMAND} for ident in unsupervised],
         "idle": [{"task": ident, "do": command} for ident, command in idle.items()],

@@ -26,7 +26,7 @@ from sow.store import git_watch
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import run_folder
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.terminal import escape_line, out
 
 MOST_SHOWN = 12

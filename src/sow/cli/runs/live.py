@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from sow.cli.output import ESCAPED
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.domain.task import answer_command
 from sow.domain.text import units
 from sow.domain.text.units import format_minutes, stopwatch
 from sow.reports import event_text
 from sow.reports.remaining_time import RemainingTime
 from sow.reports.run_history import RunHistory
+from sow.store.runs.run_folder import JournalEntry
 from sow.system import terminal
 from sow.system.terminal import COLOURS, escape_line
 

@@ -25,8 +25,8 @@ from sow.reports.report_text import task_label
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import run_folder
+from sow.system.process.child_process import run_to_end
 from sow.system.process.exit_code import exit_text
-from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import escape_line, out, paint
 
 WORDS = {"holds": "same", "differs": "differs", "left out": "skipped"}  # for a verdict

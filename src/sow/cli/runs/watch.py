@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from sow.cli.context import Context
 from sow.cli.runs import show
 from sow.cli.runs.live import Live
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.engine.runs.notify import is_news
 from sow.errors import Interrupted, SowError, SystemFailure
 from sow.reports import remaining_time, resume_command, run_report
@@ -22,10 +21,9 @@ from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
-from sow.store.runs.journal import READ_SIZE, JournalTail
-from sow.store.runs.run_folder import RunFolder
+from sow.store.runs.run_folder import READ_SIZE, JournalEntry, JournalTail, RunFolder
 from sow.system import plain_file
-from sow.system.process.generator_steps import Interrupts
+from sow.system.process.child_process import Interrupts
 from sow.system.terminal import err, escape_control, escape_line, out
 
 if TYPE_CHECKING:

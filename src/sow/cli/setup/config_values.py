@@ -18,7 +18,7 @@ from sow.errors import InvalidFile, SowError, suggestion
 from sow.executors.executor_types import DEFAULT_EXECUTORS
 from sow.executors.settings import TYPE_OF_SETTING
 from sow.store.files import user_file
-from sow.store.files.locks import Lock
+from sow.store.files.disk import Lock
 from sow.store.formats import schema, yaml_edit, yaml_text
 from sow.system.terminal import escape_line, out
 

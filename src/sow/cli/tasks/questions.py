@@ -19,7 +19,7 @@ from sow.store import planning
 from sow.store.files.checkout_home import Home
 from sow.store.inbox import waiting
 from sow.store.projects import phases, tasks
-from sow.store.projects.transaction import TaskChange
+from sow.store.projects.task_folder import TaskChange
 from sow.store.user.saved_answers import SavedAnswers
 from sow.store.workflows import question_updates
 from sow.store.workflows.folder import WorkflowFolder

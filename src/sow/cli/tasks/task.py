@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.task import Actor
     from sow.store.files.checkout_home import Home
-    from sow.store.projects.transaction import TaskChange
+    from sow.store.projects.task_folder import TaskChange
 
 STORED_AS = {"agent": "assigned_agent", "tests": "checks"}
 ALIASES = {"assigned_agent": "agent", "criterion": "criteria", "reference": "references", "test": "tests"}

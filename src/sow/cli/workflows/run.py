@@ -19,7 +19,7 @@ from sow.engine.workflows.crew_run import CrewLoop
 from sow.errors import SowError
 from sow.store import git_watch
 from sow.store.files.checkout_home import Home
-from sow.store.files.locks import Claim
+from sow.store.files.disk import Claim
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.terminal import escape_line, notes, out
 

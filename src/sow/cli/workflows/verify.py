@@ -22,7 +22,7 @@ from sow.engine.workflows.design_check import Design
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.workflows.folder import WorkflowFolder
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.terminal import confirm, err, escape_control, escape_line, is_interactive, out, paint
 
 PASSED, GAPS, ERRORS = 0, 1, 2

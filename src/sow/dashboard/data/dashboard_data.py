@@ -21,7 +21,7 @@ from sow.store.files.checkout_home import Home
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
 from sow.store.workflows.folder import WorkflowFolder
-from sow.system import redaction
+from sow.system import environment as environments
 
 Document = dict[str, Any]
 Mark = tuple[Any, ...]
@@ -42,7 +42,7 @@ class DashboardData:
         self.person = person
         self.watch = ChangeWatcher(CheckoutView(home, HintContext(self.environment, home.root)))
         self.run_pages = RunPages(self.watch.view.run_index, self.watch.view.hint_context)
-        self.needles = redaction.needles(redaction.secrets(self.environment))
+        self.needles = environments.needles(environments.secrets(self.environment))
         self.cached_state: tuple[int, float, Document] | None = None  # number of changes, time, document
 
     def close(self) -> None:

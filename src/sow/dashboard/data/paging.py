@@ -9,7 +9,7 @@ from typing import Any
 from sow.dashboard.data.page_errors import PageNotFound
 from sow.errors import SowError
 from sow.store.files.disk import system_error
-from sow.system import redaction
+from sow.system import environment
 
 USUAL = 64 << 10  # bytes
 MOST = 1 << 20
@@ -49,12 +49,12 @@ def file_page(path: str, start: str, limit: str, needles: list[bytes]) -> dict[s
         data = os.pread(descriptor, overlap + length + len(needles[0] if needles else b""), begin - overlap)
     finally:
         os.close(descriptor)
-    return page(redaction.redact_bytes(data, needles)[overlap : overlap + length], begin, status.st_size)
+    return page(environment.redact_bytes(data, needles)[overlap : overlap + length], begin, status.st_size)
 
 
 def text_page(text: str, start: str, limit: str, needles: list[bytes]) -> dict[str, Any]:
     """Returns one page of a text in memory."""
-    data = redaction.redact_bytes(text.encode("utf-8", "replace"), needles)
+    data = environment.redact_bytes(text.encode("utf-8", "replace"), needles)
     length, begin = _page_size(limit), _begin(parse_offset(start), len(data))
     return page(data[begin : begin + length], begin, len(data))
 

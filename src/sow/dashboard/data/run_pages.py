@@ -11,7 +11,6 @@ from typing import Any
 from sow.dashboard.data import paging
 from sow.dashboard.data.runs import RunCache, entry_line
 from sow.domain.inputs import is_task_id
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
 from sow.reports import run_report, timeline, turn_records
 from sow.reports.hint_context import HintContext
@@ -22,8 +21,7 @@ from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import FileCache, fingerprint
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
-from sow.store.runs.journal import JournalTail
-from sow.store.runs.run_folder import RunFolder
+from sow.store.runs.run_folder import JournalEntry, JournalTail, RunFolder
 
 Document = dict[str, Any]
 Window = tuple[str, str]

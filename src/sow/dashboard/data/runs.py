@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sow.dashboard.data.page_errors import PageNotFound
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.domain.text import units
 from sow.errors import SowError
 from sow.reports import crew_rows, event_text, resume_command, run_report
@@ -17,8 +16,7 @@ from sow.reports.run_records import TimelineDelta
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import FileCache, fingerprint
 from sow.store.runs import run_folder
-from sow.store.runs.journal import JournalTail
-from sow.store.runs.run_folder import RunFolder
+from sow.store.runs.run_folder import JournalEntry, JournalTail, RunFolder
 from sow.system.terminal import escape_line
 
 JUDGING = ("review", "reminder")  # turns that do not change a task's executor

@@ -25,7 +25,7 @@ from sow.store.projects import feedback
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
 from sow.store.runs.run_folder import RunFolder
-from sow.system import redaction
+from sow.system import environment as environments
 from sow.system.clock import epoch_of
 
 Document = dict[str, Any]
@@ -60,7 +60,7 @@ def transcript_page(
                 live = "ended_at" not in entry and is_worked_on(home, ident)
                 path = record.file(turn_number, PARTS[part or "readable"])
                 # During a turn, its files still contain secrets.
-                needles = redaction.needles(redaction.secrets(environment, entry.get("unstruck", ())))
+                needles = environments.needles(environments.secrets(environment, entry.get("unstruck", ())))
                 return {**_read(path, start, limit, needles, live=live), "live": live}
     raise PageNotFound(
         f"task {ident} has no turn {turn_number} in session {session_number}",

@@ -16,7 +16,7 @@ from sow.system import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.engine.runs.run_context import RunContext
-    from sow.system.process.generator_steps import Steps
+    from sow.system.process.child_process import Steps
 
 NAME = "baseline"  # name of the folder that keeps the output
 

@@ -26,7 +26,7 @@ from sow.gitwork import setup_files
 from sow.gitwork.check_processes import CheckMark
 from sow.gitwork.slots import Slot
 from sow.gitwork.worktree import EnvironmentProblem
-from sow.system import clock, git_worktree_files, plain_file
+from sow.system import clock, git, plain_file
 from sow.system.process import child_process
 from sow.system.process.exit_code import exit_text
 from sow.system.process.steps import Steps
@@ -297,7 +297,7 @@ def _set_up(slot: Slot, setup: Setup, check_folder: CheckFolder, commit: str, *,
     """Shows a commit in a slot with its setup; commands run only if the slot has another setup, or none."""
     outputs = _outputs(slot, setup)
     if outputs is None or fresh:
-        git_worktree_files.remove(f"{slot.file_prefix}.setup")
+        git.remove_file(f"{slot.file_prefix}.setup")
         outputs = None
     copies = [os.path.normpath(path) for path in setup.copies]
     # A copied folder can be large, so it stays. Files and links are made again for every list.
@@ -317,7 +317,7 @@ def _set_up(slot: Slot, setup: Setup, check_folder: CheckFolder, commit: str, *,
         slot.restore()
     made = [path for path in setup.outputs if os.path.lexists(f"{slot.path}/{path}")]
     made += [path for path in slot.untracked() if path not in before]
-    git_worktree_files.write(f"{slot.file_prefix}.setup", "\0".join([setup.key, *dict.fromkeys(made)]))
+    git.write_file(f"{slot.file_prefix}.setup", "\0".join([setup.key, *dict.fromkeys(made)]))
 
 
 def run_setup(check_folder: CheckFolder, commands: Iterable[Sequence[str]]) -> Steps[None]:

@@ -18,7 +18,7 @@ from sow.system import git
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.engine.runs.task_job import TaskJob
-    from sow.system.process.generator_steps import Steps
+    from sow.system.process.child_process import Steps
 
 STATUSES = {"A": "added", "D": "deleted"}
 NO_BLOB = ("120000", "160000")  # modes of links and submodules, which have no text to compare

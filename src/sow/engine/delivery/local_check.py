@@ -14,7 +14,7 @@ from sow.errors import SowError
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs.run_folder import RunFolder
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 
 
 def passes_here(

@@ -25,7 +25,7 @@ from sow.store import git_watch
 from sow.store.files import checkout_home as homes
 from sow.store.files.checkout_home import Home
 from sow.store.layout import create_missing
-from sow.store.projects import creation, plan_import, restore, task_folder, tasks
+from sow.store.projects import plan_import, restore, task_folder, tasks
 from sow.store.projects import project as projects
 from sow.store.projects.plan_import import PlanImport
 from sow.store.runs import run_folder
@@ -142,7 +142,7 @@ def _import(request: RunRequest, agreed: list[Difference]) -> tuple[ProjectState
     intake = reading.intake(home)
     if not projects.exists(home):
         name, stages = reading.plan.name[:100] or "Plan", [phases.DEFAULT_PHASE]
-        creation.prepare(home, name=name, phases=stages, actor=request.actor)()
+        plan_import.prepare_project(home, name=name, phases=stages, actor=request.actor)()
     diffs = plan_import.propose(home, projects.load(home), intake)
     if plan_import.summary(diffs) != plan_import.summary(agreed):
         preflight.agree_to_changes(diffs, request)

@@ -13,8 +13,8 @@ from sow.plans import reader
 from sow.plans.describe import description
 from sow.store.files.checkout_home import Home
 from sow.store.projects import past_tasks, plan_files, plan_import
+from sow.store.projects.plan_files import ListChoice
 from sow.store.projects.plan_import import PlanImport
-from sow.store.projects.task_lists import ListChoice
 
 BUILT_IN = frozenset(agent.name for agent in STANDARD_AGENTS)
 

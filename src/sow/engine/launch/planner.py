@@ -26,7 +26,7 @@ from sow.store import planning
 from sow.store.formats import yaml_text
 from sow.store.planning import PlannerFolder
 from sow.store.runs import sessions
-from sow.system import random_ids
+from sow.system import clock
 from sow.system.process.steps import Steps
 
 MAX_ITERATIONS = 3  # how often findings go back to the planner
@@ -103,7 +103,7 @@ class PlanWriter:
         self.goal = goal
         self.executor = executor
         self.tell = tell
-        self.nonce = random_ids.uuid4()
+        self.nonce = clock.uuid4()
 
     def write(self, commit: str) -> Steps[PlanDraft | PlannerQuestions]:
         """Returns the plan or the planner's questions; the planner reads a checkout that is removed afterwards."""

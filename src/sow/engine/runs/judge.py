@@ -17,7 +17,7 @@ from sow.executors.adapter import Outcome
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs.sessions import SessionRecord
 from sow.store.workflows.folder import AgentFolder
-from sow.system import random_ids
+from sow.system import clock
 from sow.system.process.steps import Steps
 
 REPAIR = """\
@@ -73,7 +73,7 @@ def ask_judge(context: RunContext, question: JudgeQuestion[Answer]) -> Steps[Jud
             return JudgeReply(ended=executor)
         if question.doing:
             context.progress(question.job, question.doing)
-        nonce = random_ids.uuid4()
+        nonce = clock.uuid4()
         remote = context.turns.judge(context, question, executor, nonce)
         asking = ask_once(context, question, executor, nonce) if remote is None else remote
         answer, outcome = yield from context.pool.count(executor, asking)

@@ -18,7 +18,7 @@ from sow.store.files.trusted_state import TrustedState
 from sow.store.projects.project import WrongBranch
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.workflows.folder import AgentFolder
-from sow.system.process.generator_steps import LONGEST, SHORTEST, Interrupts
+from sow.system.process.child_process import LONGEST, SHORTEST, Interrupts
 from sow.system.process.steps import Steps
 
 POLL_SECONDS = 1.0  # seconds between two checks for answers and plan edits

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sow.domain.runs.journal_entry import JournalEntry
 from sow.domain.text.units import cut
 from sow.engine.runs.run_context import RunContext
 from sow.errors import SowError
 from sow.executors.binary import find_binary
 from sow.reports import event_text
 from sow.reports.run_history import RunHistory
+from sow.store.runs.run_folder import JournalEntry
 from sow.system.process.exit_code import ending_text
 from sow.system.process.program import BackgroundProgram, ProgramOutput
 from sow.system.terminal import escape_line

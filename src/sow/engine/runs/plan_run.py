@@ -22,12 +22,12 @@ from sow.engine.runs.state_guard import StateGuard, changed
 from sow.engine.runs.task_job import TaskJob
 from sow.errors import INTERRUPTED, WAITS, SowError
 from sow.store.files.file_cache import FileCache
-from sow.store.projects import log, past_tasks, plan_import, task_lists, task_updates
+from sow.store.projects import log, past_tasks, plan_files, plan_import, task_updates
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.project import WrongBranch
 from sow.store.projects.task_folder import TaskFolder
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.process.steps import Steps
 
 LONGEST_REASON = 500
@@ -47,7 +47,7 @@ class PlanLoop(Loop):
             [folder for folder in task_folders.all_folders(context.home, project) if folder.id in run_ids],
         )
         self.plans = {
-            task_lists.current_path(os.path.join(context.home.root, plan["path"])): plan
+            plan_files.current_path(os.path.join(context.home.root, plan["path"])): plan
             for plan in context.folder.run["plans"]
         }
         self.seen_plans: FileCache[None] = FileCache()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sow.engine.runs.run_context import Isolation, RunContext
     from sow.engine.runs.run_job import JobEnd
     from sow.engine.runs.task_job import TaskJob
-    from sow.system.process.generator_steps import Steps
+    from sow.system.process.child_process import Steps
 
 MAX_FAILED_TURNS = 3  # of a reviewer, before a person is asked
 MOST_REPLY = 2000  # characters of a reply without a verdict, for the person who is asked

@@ -13,10 +13,9 @@ from sow.gitwork.check_processes import remarks_on_left_checks
 from sow.gitwork.prune import leftover_worktrees, remove_leftovers
 from sow.store.files import temp_files
 from sow.store.files.checkout_home import Home
-from sow.store.files.locks import Claim
+from sow.store.files.disk import Claim
 from sow.store.projects import task_folder as task_folders
-from sow.store.projects.task_folder import TaskFolder
-from sow.store.projects.transaction import load_or_repair
+from sow.store.projects.task_folder import TaskFolder, load_or_repair
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
 from sow.store.workflows.folder import AgentFolder

@@ -13,8 +13,7 @@ from sow.store.files.file_cache import FileCache, fingerprint
 from sow.store.layout import create_missing
 from sow.store.projects import project as projects
 from sow.store.projects import restore
-from sow.store.projects.task_folder import TaskFolder
-from sow.store.projects.transaction import backup_if_newer
+from sow.store.projects.task_folder import TaskFolder, backup_if_newer
 
 PATIENCE = 5.0
 PAUSE = 0.1

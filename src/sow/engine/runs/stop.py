@@ -12,8 +12,7 @@ from sow.engine.turns.recovery import end_left_turns
 from sow.errors import SystemFailure
 from sow.gitwork.check_processes import remarks_on_left_checks
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import list_folder
-from sow.store.files.locks import Holder
+from sow.store.files.disk import Holder, list_folder
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
 from sow.store.workflows.folder import AgentFolder

@@ -12,7 +12,7 @@ from sow.errors import SowError
 from sow.store.files.disk import is_folder, list_folder, remove_tree_quietly
 from sow.store.formats import json_text
 from sow.store.workflows import status_view
-from sow.system import crash_points, plain_file
+from sow.system import clock, plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ class CrewFiles:
         """Makes the copy, and shows it in place of the folder, with the folders of all agents read-only."""
         for folder in (self.copy, self.given):
             remove_tree_quietly(folder)
-            crash_points.crash_point(f"make {folder}")
+            clock.crash_point(f"make {folder}")
             os.mkdir(folder, 0o700)
         self.refresh()
         box.substitute(self.copy, self.home.workflow)
         for name in list_folder(self.home.workflow):
             if is_folder(f"{self.home.workflow}/{name}"):
-                crash_points.crash_point(f"make {self.copy}/{name}")
+                clock.crash_point(f"make {self.copy}/{name}")
                 os.mkdir(f"{self.copy}/{name}", 0o700)
                 box.show(f"{self.home.workflow}/{name}")
 
@@ -56,7 +56,7 @@ class CrewFiles:
             if now is not None and now != given and _read(f"{self.copy}/{name}") == given:
                 for folder in (self.given, self.copy):
                     plain_file.create_with(f"{folder}/.{name}", now)
-                    crash_points.crash_point(f"replace {folder}/{name}")
+                    clock.crash_point(f"replace {folder}/{name}")
                     os.replace(f"{folder}/.{name}", f"{folder}/{name}")
 
     def take_over(self) -> list[str]:

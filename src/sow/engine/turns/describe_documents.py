@@ -19,7 +19,7 @@ from sow.executors.events import Event, TurnSummary
 from sow.executors.executor_types import adapter as find_adapter
 from sow.knowledge.descriptions import Description, read_answer
 from sow.store.files.disk import PrivateDisk, make_folders, remove_tree_quietly, replace_file
-from sow.system import random_ids, redaction
+from sow.system import clock, environment
 from sow.system.process import process_tree
 from sow.system.process.steps import Steps
 
@@ -51,7 +51,7 @@ class DescriptionTurn:
         self.settings = settings
         self.executor = executor
         self.adapter = find_adapter(executor.type)
-        self.mark = random_ids.uuid4().replace("-", "")
+        self.mark = clock.uuid4().replace("-", "")
         self.binary = settings.config.require_program(executor, ROLE, settings.environment)
         refuse_untrusted_files(settings, executor, self.adapter)
         settings.require_open_network(ROLE, f"sow sinks describe runs {executor.name} outside of the sandbox")
@@ -60,7 +60,7 @@ class DescriptionTurn:
         """Returns the agent's description; an unreadable or missing answer is an error."""
         with self.settings.home.claim(f"describe-{name}", purpose=f"{self.executor.name} describes {name}"):
             folder = self._make_folder(name)
-            nonce = random_ids.uuid4()
+            nonce = clock.uuid4()
             quoted = "\n".join(f"| {line}" for line in documents.splitlines())
             text = yield from self._turn(folder, PROMPT.format(name=name, documents=quoted, nonce=nonce))
         answer, why = read_answer(text, nonce)
@@ -105,7 +105,7 @@ class DescriptionTurn:
         if outcome.kind == "interrupted":
             raise Interrupted("interrupted", "the files are installed; describe them later: sow sinks describe NAME")
         if outcome.kind != "done":
-            reason = redaction.redact_text(outcome.reason, self._secrets())
+            reason = environment.redact_text(outcome.reason, self._secrets())
             raise SystemFailure(f"{self.executor.name} did not answer ({outcome.kind}): {reason}", "see 'sow doctor'")
         return outcome.text
 
@@ -113,7 +113,7 @@ class DescriptionTurn:
         home = self.settings.home
         return Request(
             role=Role(name=ROLE, judges=True, description="describes documents"),
-            session=random_ids.uuid4(),
+            session=clock.uuid4(),
             cwd=f"{folder}/room",
             session_folder=folder,
             sow_folder=home.sow,
@@ -128,13 +128,13 @@ class DescriptionTurn:
         return [str(name) for name in names] if isinstance(names, list) else []
 
     def _secrets(self) -> list[str]:
-        return redaction.secrets(self.settings.environment, self._let_through())
+        return environment.secrets(self.settings.environment, self._let_through())
 
     def _strike(self, folder: str, more: Iterable[str]) -> None:
         """Redacts secrets in all files of the turn."""
         paths = [f"{parent}/{name}" for parent, _, names in os.walk(folder) for name in names]
         for path in dict.fromkeys((*paths, *more)):
-            redaction.redact_file(path, self._secrets())
+            environment.redact_file(path, self._secrets())
 
     def _hear(self, event: Event) -> str:
         self.settings.on_event(event)

@@ -11,7 +11,8 @@ from sow.executors.events import TurnSummary
 from sow.executors.executor_types import recorded_adapter
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
-from sow.system import clock, plain_file, redaction
+from sow.system import clock, plain_file
+from sow.system import environment as environments
 from sow.system.process import process_tree
 from sow.system.process.child_process import MAX_LINE, GrowingLines, network_log
 from sow.system.terminal import escape_control
@@ -139,11 +140,11 @@ def redact_turn(
 ) -> int:
     """Redacts secrets in all files of a turn; a secret without a value in the environment stays listed by its name."""
     names = turn.get("unstruck", [])
-    values = redaction.secrets(environment, names)
+    values = environments.secrets(environment, names)
     struck = 0
     if values:
         paths = dict.fromkeys((*record.files(turn["number"]), *more))
-        struck = sum(redaction.redact_file(path, values) for path in paths)
+        struck = sum(environments.redact_file(path, values) for path in paths)
     turn["redacted"] += struck
     missing = [name for name in names if name not in environment]
     if missing:

@@ -11,10 +11,10 @@ from sow.executors.events import transcript_line as story_text
 from sow.executors.executor_types import adapter as find_adapter
 from sow.record import Record
 from sow.store.files.disk import move_quietly, remove_tree_quietly
-from sow.system import clock, crash_points, plain_file
+from sow.system import clock, plain_file
 from sow.system.environment import worker_environment
 from sow.system.process import child_process
-from sow.system.process.generator_steps import CONTINUE
+from sow.system.process.child_process import CONTINUE
 from sow.system.terminal import escape_control, escape_line
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sow.executors.adapter import Outcome
     from sow.store.files.checkout_home import Home
     from sow.store.runs.sessions import SessionRecord
-    from sow.system.process.generator_steps import Steps
+    from sow.system.process.child_process import Steps
 
 MAX_REPORT = 1 << 20
 NO_CONNECTION = "the sandbox lets this agent reach its model and the hosts of your settings only"
@@ -67,7 +67,7 @@ class SupervisedRunner(Record):
         for path, text in call.files.items():
             plain_file.write(path, text)
         if call.report and os.path.lexists(call.report):
-            crash_points.crash_point(f"remove {call.report}")
+            clock.crash_point(f"remove {call.report}")
             os.unlink(call.report)  # a report of an earlier turn must not count for this one
         try:
             ending = yield from self._supervise(call, request, prompt, summary)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sow.domain import task as rules
 from sow.domain.task import WORKER, Actor
 from sow.errors import SowError
-from sow.store.files import backup as state_backup
+from sow.store.files import state_file
 from sow.store.projects import project as projects
 from sow.store.projects import tasks
-from sow.store.projects.transaction import backup_if_newer
+from sow.store.projects.task_folder import backup_if_newer
 from sow.store.state_watcher import HandEdit
 from sow.system import clock
 
@@ -58,7 +58,7 @@ def reset_after_crash(folder: TaskFolder, *, at_work: bool) -> list[str]:
         if not at_work:
             backup_if_newer(folder, project_id)
             return []
-        backup = state_backup.load(folder.home, project_id, folder.id)
+        backup = state_file.load_backup(folder.home, project_id, folder.id)
         current = _text(folder)
         if backup is None or current is None or current == backup:
             return []

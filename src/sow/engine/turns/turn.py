@@ -16,10 +16,11 @@ from sow.executors.adapter import Outcome, Request, Role
 from sow.executors.events import Event, TurnSummary
 from sow.executors.executor_types import adapter as find_adapter
 from sow.store.files.checkout_home import REDACTED_VARIABLES
-from sow.store.projects import write_rules
+from sow.store.projects import task_folder
 from sow.store.runs import sessions
 from sow.store.state_watcher import Snapshot
-from sow.system import clock, random_ids, redaction
+from sow.system import clock
+from sow.system import environment as environments
 from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
     from sow.store.workflows.folder import AgentFolder
-    from sow.system.process.generator_steps import Steps
+    from sow.system.process.child_process import Steps
 
 
 # Some agent CLIs retry for minutes while the model's server is busy. sow allows a few quick retries. After
@@ -159,7 +160,7 @@ class AgentTurn:
             return [], []
         from sow.store.knowledge.index import link_targets  # here, because few tasks have such references
 
-        return write_rules.reference_folders(self.settings.home, references, link_targets(self.settings.environment))
+        return task_folder.reference_folders(self.settings.home, references, link_targets(self.settings.environment))
 
     def allowed_commands(self, folder: str) -> list[str]:
         """Returns the first words of the commands that the agent may run in its folder; a judge may run no tests."""
@@ -204,11 +205,11 @@ class AgentTurn:
         return sessions.create(self.folder, {**session, "turns": [turn]})
 
     def _secrets(self) -> list[str]:
-        return redaction.names_of_secrets(self.settings.environment, self.extra_variables())
+        return environments.names_of_secrets(self.settings.environment, self.extra_variables())
 
     def new_session(self) -> Session:
         """Returns the data of a new session; its number is set when it is created."""
-        key = random_ids.uuid4()
+        key = clock.uuid4()
         session: Session = {
             "number": 1,
             "key": key,
@@ -219,7 +220,7 @@ class AgentTurn:
             "type": self.executor.type,
             "model": self.model or self.executor.model,
             "cwd": self.cwd or self.settings.home.root,
-            "mark": random_ids.uuid4().replace("-", ""),
+            "mark": clock.uuid4().replace("-", ""),
             "started_at": clock.now(),
             "turns": [],
         }
@@ -321,14 +322,14 @@ class AgentTurn:
         if outcome.kind == "timeout":
             outcome.reason = self.settings.limit_text(outcome.reason)
         outcome.reset_at = clamp_reset_time(outcome.reset_at)
-        values = redaction.secrets(self.settings.environment, self.extra_variables())
-        outcome.reason = redaction.redact_text(outcome.reason, values)
-        outcome.text = redaction.redact_text(outcome.text, values)
+        values = environments.secrets(self.settings.environment, self.extra_variables())
+        outcome.reason = environments.redact_text(outcome.reason, values)
+        outcome.text = environments.redact_text(outcome.text, values)
         return outcome
 
     def _clean_text(self, text: str) -> str:
         return escape_control(
-            redaction.redact_text(text, redaction.secrets(self.settings.environment, self.extra_variables()))
+            environments.redact_text(text, environments.secrets(self.settings.environment, self.extra_variables()))
         )
 
     def worker_variables(self, record: SessionRecord) -> dict[str, str]:

@@ -18,11 +18,11 @@ from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import Worktree
 from sow.store.files.checkout_home import find
 from sow.store.files.disk import is_folder, remove_quietly, remove_tree_quietly
-from sow.system import crash_points, plain_file
+from sow.system import clock, plain_file
 from sow.system.environment import user_folder
+from sow.system.git import config_text
 from sow.system.process.channel_server import Channel
 from sow.system.sandbox import Box
-from sow.system.sealed_git import config_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
         if crew is not None:
             opened.remarks += crew.take_over()
         for path in sorted(_redirects(home) - redirects):
-            crash_points.crash_point(f"remove {path}")
+            clock.crash_point(f"remove {path}")
             remove_quietly(path)
             remove_tree_quietly(path)
             opened.remarks.append(f"the agent made {path}, which can make git run programs; sow removed it")
@@ -150,7 +150,7 @@ def _home_folder(home: Home, environment: Mapping[str, str], owner: str, name: s
     parent = f"{user_folder(environment, 'XDG_STATE_HOME', '.local/state')}/sow/sandbox"
     folder = f"{parent}/{key}/{name}"
     if not os.path.isdir(folder):
-        crash_points.crash_point(f"make {folder}")
+        clock.crash_point(f"make {folder}")
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if parent not in _cleaned:
             _cleaned.add(parent)
@@ -213,7 +213,7 @@ def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit 
         box.allow(request.cwd)
     if not turn.read_only:
         own = turn.folder.folder
-        crash_points.crash_point(f"make a folder in {own}")
+        clock.crash_point(f"make a folder in {own}")
         os.makedirs(os.path.dirname(turn.folder.notes_path), exist_ok=True)
         if crew is not None:
             crew.open(box)
@@ -240,7 +240,7 @@ def _open_checkout(box: Box, home: Home) -> None:
     Every folder above a protected path is a mount point too, so that none can be moved away and replaced.
     """
     common, git = home.checkout.common, home.checkout.git
-    crash_points.crash_point(f"make folders in {common}")
+    clock.crash_point(f"make folders in {common}")
     for name in MADE:
         os.makedirs(f"{common}/{name}", exist_ok=True)
     box.allow(home.root, common)
@@ -308,7 +308,7 @@ class Logins:
             old, new = self.before.get(target, b""), _read(target)
             if old and new and new != old and _shape(new) == _shape(old) is not None and _read(source) == old:
                 plain_file.create_with(f"{source}.sow", new)
-                crash_points.crash_point(f"replace {source}")
+                clock.crash_point(f"replace {source}")
                 os.replace(f"{source}.sow", source)
             remove_quietly(target)
 
@@ -368,7 +368,7 @@ def _write(home: str, path: str, data: bytes) -> None:
         folder = f"{folder}/{part}" if part else folder
         if not is_folder(folder):
             remove_quietly(folder)
-            crash_points.crash_point(f"make {folder}")
+            clock.crash_point(f"make {folder}")
             os.mkdir(folder, 0o700)
     if is_folder(path):
         remove_tree_quietly(path)

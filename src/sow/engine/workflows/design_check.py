@@ -24,7 +24,7 @@ from sow.plans import workflow_plan
 from sow.store.files.checkout_home import Home
 from sow.store.workflows import design_state, members
 from sow.store.workflows.folder import WorkflowFolder
-from sow.system import clock, random_ids
+from sow.system import clock
 from sow.system.process.steps import Steps
 
 DESIGN_VERIFIER = "design-verifier"
@@ -127,7 +127,7 @@ def write_contracts(home: Home, design: Design) -> list[str]:
 
 def ask_verifier(conversations: RoleConversations, design: Design) -> Steps[Verdict]:
     """Returns the Design Verifier's verdict; one that stays doubtful is RED."""
-    nonce = random_ids.uuid4()
+    nonce = clock.uuid4()
     conversation = conversations.open(DESIGN_VERIFIER)
     result = verdict.parse(
         (yield from conversation.send(prompt(conversations.settings.home, conversations.agents, design, nonce))), nonce

@@ -17,8 +17,7 @@ from sow.engine.workflows import design_check
 from sow.engine.workflows.crew_context import CrewContext
 from sow.errors import SowError, Waiting
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import list_folder
-from sow.store.files.locks import Claim
+from sow.store.files.disk import Claim, list_folder
 from sow.store.workflows import design_state, members
 from sow.store.workflows.folder import AgentFolder, WorkflowFolder
 

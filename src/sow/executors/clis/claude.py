@@ -15,7 +15,7 @@ from sow.executors.adapter import (
 )
 from sow.executors.events import Event, TurnSummary
 from sow.executors.json_lines import as_integer, as_number, json_list, json_string, text_of
-from sow.store.projects.write_rules import literal
+from sow.store.projects.task_folder import literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, Re
 from sow.executors.clis.claude import tool_event
 from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, parse, text_of
-from sow.store.projects.write_rules import literal
+from sow.store.projects.task_folder import literal
 
 # Names of tools in an agent's `tools`, and Copilot's tools for each.
 TOOLS = {

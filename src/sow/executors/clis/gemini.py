@@ -20,7 +20,7 @@ from sow.executors.clis.claude import tool_event
 from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, http_status, json_list, json_string
 from sow.executors.write_rules import pattern_regex
-from sow.store.projects.write_rules import literal
+from sow.store.projects.task_folder import literal
 
 # It runs without a person only in a trusted folder. If it relaunches itself, that process ignores SIGINT and SIGTERM.
 ENVIRONMENT = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}

@@ -9,7 +9,7 @@ from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, Pr
 from sow.executors.clis.claude import claude_format_events
 from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, http_status, parse
-from sow.store.projects.write_rules import literal
+from sow.store.projects.task_folder import literal
 
 ENVIRONMENT = {"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
 SHELL = "run_shell_command"

@@ -1,34 +1,124 @@
-"""Locates the checkout in which sow was called, and reads, writes and locks the files below its .sow/."""
+"""Locates the checkout in which sow was called, and reads, writes and locks the files below its .sow/.
+
+A live run is told what another process writes, if that process is not an agent's. The process locks a file that holds
+the state until the run has read it. The system's table of locks names the process, so that an agent cannot announce a
+write in the name of another."""
 
 from __future__ import annotations
 
 import os
+import time
 
-from sow.errors import SowError
-from sow.store.files import locks
+from sow.errors import SowError, Waiting
+from sow.store.files import disk as disks
 from sow.store.files.disk import (
     MAX_READ,
+    Claim,
     Disk,
+    Lock,
     append_file,
+    crash_counted,
+    holder,
     is_folder,
+    is_locked,
+    list_folder,
     make_folders,
     move,
+    open_lock,
     read_text,
     remove_file,
+    remove_quietly,
     replace_file,
     require_folder,
+    try_lock,
 )
-from sow.store.files.locks import Claim, Lock
-from sow.system import checkout, redaction
+from sow.system import caller, checkout, plain_file
+from sow.system import environment as environments
 from sow.system.checkout import Checkout
+from sow.system.process import other_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sow.store.files.locks import Holder
+    from sow.store.files.disk import Holder
     from sow.store.files.trusted_state import TrustedState
-    from sow.store.files.write_notices import WriteNotice
+
+NOTICE_PATIENCE = 10.0
+MAX_NOTICE = 16 << 20
+NOTICE_PAUSE = 0.01
+
+
+class WriteNotice:
+    """A file that announces one state of this process until the run has read it."""
+
+    def __init__(self, path: str, name: str, text: str, *, waits: bool) -> None:
+        self.path = path
+        self.must_wait = waits
+        crash_counted(f"create {path}")
+        self.descriptor = open_lock(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try_lock(self.descriptor, path)
+        data = text.encode()
+        with open(os.dup(self.descriptor), "wb") as file:
+            file.write(f"{name} {len(data)}\n".encode() + data)
+
+    def close(self) -> None:
+        """Waits until the run has read the file; raises if the run does not react in time."""
+        if not self.must_wait:
+            return
+        give_up = time.monotonic() + NOTICE_PATIENCE
+        while os.path.lexists(self.path):
+            if time.monotonic() > give_up:
+                remove_quietly(self.path)
+                os.close(self.descriptor)
+                raise Waiting(
+                    f"the running sow did not confirm this change within {NOTICE_PATIENCE:.0f} s",
+                    "see whether it hangs or is stopped (sow runs show), then run the command again",
+                )
+            time.sleep(NOTICE_PAUSE)
+        os.close(self.descriptor)
+
+
+def notice_folder(home: Home) -> str:
+    return f"{home.checkout.git}/sow/notices"
+
+
+def begin_notice(home: Home) -> None:
+    """Prepares the folder for notices, and removes those of an earlier run."""
+    make_folders(home.disk, home.checkout.git, ("sow", "notices"))
+    for name in list_folder(notice_folder(home)):
+        remove_quietly(f"{notice_folder(home)}/{name}")
+
+
+def announce_write(home: Home, name: str, text: str) -> WriteNotice | None:
+    """Announces a state, if a run is live that would reject it otherwise."""
+    claimant = home.claim_holder("run")
+    if claimant is None or not claimant.run:
+        return None
+    path = f"{notice_folder(home)}/{os.getpid()}-{os.urandom(6).hex()}"
+    return WriteNotice(path, name, text, waits=claimant.pid != os.getpid())
+
+
+def read_notices(home: Home) -> list[tuple[str, str]]:
+    """Returns the names and texts of states that processes outside the agents announced, and removes the notices."""
+    states = []
+    for file_name in list_folder(notice_folder(home)):
+        path = f"{notice_folder(home)}/{file_name}"
+        try:
+            descriptor = plain_file.open_to_read(path)
+        except OSError:
+            continue
+        with open(descriptor, "rb") as file:
+            head, _, data = file.read(MAX_NOTICE).partition(b"\n")
+            name, _, size = head.decode("ascii", "replace").partition(" ")
+            owners = other_process.lock_owners(descriptor)
+            if size != str(len(data)) or not (owners if owners is not None else is_locked(descriptor)):
+                continue  # incomplete, or left by a process that has ended
+            if all(pid == os.getpid() or not caller.is_supervised(pid) for pid in owners or ()):
+                states.append((name, data.decode("utf-8", "replace")))
+            remove_quietly(path)
+    return states
+
 
 REDACTED_VARIABLES = "SOW_STRUCK"  # names of further secret variables that a worker was given
 FORBIDDEN_BRANCHES = ("main", "master")
@@ -137,12 +227,12 @@ class Home:
         """Returns True if the environment has secrets that must not be written to a file."""
         if self.secrets is None:
             names = self.environment.get(REDACTED_VARIABLES, "").split()
-            self.secrets = redaction.needles(redaction.secrets(self.environment, names))
+            self.secrets = environments.needles(environments.secrets(self.environment, names))
         return bool(self.secrets)
 
     def redact(self, text: str) -> str:
         """Returns the text without the environment's secrets. Every text of a person or agent passes through here."""
-        return redaction.redact_with(text, self.secrets or []) if self.has_secrets else text
+        return environments.redact_with(text, self.secrets or []) if self.has_secrets else text
 
     def backup_folder(self, owner: str) -> str:
         """Returns a folder in the git folder, which `git switch`, `git stash` and `git clean` do not change."""
@@ -155,9 +245,7 @@ class Home:
     def announce(self, name: str, text: str) -> None:
         """Tells a live run that sow itself writes this state. A worker's process does not do this."""
         if "SOW_TASK" not in self.environment and os.path.isdir(f"{self.checkout.git}/sow/notices"):
-            from sow.store.files import write_notices  # imported here, because only a live run needs it
-
-            notice = write_notices.announce(self, name, text)
+            notice = announce_write(self, name, text)
             self.notices += [notice] if notice is not None else []
 
     def claim(self, name: str, *, purpose: str) -> Claim:
@@ -173,7 +261,6 @@ class Home:
 
     def claim_holder(self, name: str) -> Holder | None:
         """Returns the current holder of a claim, without taking or creating the claim."""
-        from sow.store.files.locks import holder
 
         return holder(f"{self.checkout.git}/sow/claims", name)
 
@@ -184,7 +271,7 @@ class Home:
         """
         holder = self.claim_holder("run")
         if holder is not None and holder.confirmed:
-            raise locks.claimed_error("run", holder.line)
+            raise disks.claimed_error("run", holder.line)
 
     @property
     def claims(self) -> str:
@@ -192,7 +279,7 @@ class Home:
 
     def task_holder(self, task: str) -> str:
         """Returns the other process that works on a task now; empty if there is none."""
-        return locks.holder_of(self.claims, f"task-{task}")
+        return disks.holder_of(self.claims, f"task-{task}")
 
     def has_turn(self, ident: str) -> bool:
         """Returns True if another process, or a worker of this run, works on the task or as the agent."""
@@ -204,7 +291,7 @@ class Home:
         """Refuses to decide on a task while another process works on it."""
         holder = self.task_holder(task)
         if holder:
-            raise locks.claimed_error(f"task-{task}", holder)
+            raise disks.claimed_error(f"task-{task}", holder)
 
 
 class HomeLock(Lock):

@@ -18,7 +18,7 @@ from sow.domain.inputs import is_task_id
 from sow.domain.task import WORKER, Actor
 from sow.domain.workflows import member as member_rules
 from sow.errors import SowError
-from sow.store.files import backup, set_aside, state_file, write_notices
+from sow.store.files import checkout_home, set_aside, state_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.state_file import revision
 from sow.store.formats.yaml_text import has_conflict
@@ -42,7 +42,7 @@ class TrustedState:
         self.texts: dict[str, str] = {}
         self.was_rejected = False  # whether the last text given to `trusted_text` did not count
         self.forged: list[tuple[str, str]] = []  # states that were edited with their copies: name, path of the edit
-        write_notices.begin(home)
+        checkout_home.begin_notice(home)
         if workflow:
             self.texts[WORKFLOW] = ""
         # In its own thread: a run that waits for its terminal or for git must not keep a person's command waiting.
@@ -60,7 +60,7 @@ class TrustedState:
     def read_notices(self) -> None:
         """Reads the texts that other processes announced."""
         with NOTICE_LOCK:
-            for name, text in sorted(write_notices.read_notices(self.home), key=lambda item: revision(item[1])):
+            for name, text in sorted(checkout_home.read_notices(self.home), key=lambda item: revision(item[1])):
                 if self.is_responsible_for(name) and revision(text) > revision(self.texts.get(name, "")):
                     self.texts[name] = text
 
@@ -81,7 +81,7 @@ class TrustedState:
     def _is_accepted(self, name: str, remembered: str, text: str) -> bool:
         """Returns whether sow wrote the text, which leaves an equal copy, and an agent may make the change."""
         is_allowed = is_crew_change if name == WORKFLOW else is_worker_change
-        return text == backup.load(self.home, self.owner, name) and is_allowed(remembered, text)
+        return text == state_file.load_backup(self.home, self.owner, name) and is_allowed(remembered, text)
 
     def restore(self, name: str, path: str) -> str:
         """Restores a state file and its copy, under the lock; returns the path of an edit that was set aside."""
@@ -93,10 +93,10 @@ class TrustedState:
         if expected == text:
             return ""
         aside_path = set_aside.save_copy(self.home, name, text)
-        if text == backup.load(self.home, self.owner, name):
+        if text == state_file.load_backup(self.home, self.owner, name):
             self.forged.append((name, aside_path))
         self.home.replace(path, expected)
-        backup.save(self.home, self.owner, name, expected)
+        state_file.save_backup(self.home, self.owner, name, expected)
         return aside_path
 
 

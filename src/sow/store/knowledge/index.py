@@ -11,8 +11,7 @@ from sow.domain.documents.state import Repo
 from sow.errors import InvalidFile, SowError, suggestion
 from sow.store.files import state_file, user_file
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import Disk, read_text
-from sow.store.files.locks import Lock
+from sow.store.files.disk import Disk, Lock, read_text
 from sow.store.formats import VERSION, json_text
 from sow.store.formats.validation import parts
 from sow.store.validators.repo_index import validate as validate_repos

@@ -13,6 +13,7 @@ from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import (
     Disk,
+    Lock,
     crash_counted,
     list_folder,
     move_quietly,
@@ -23,7 +24,6 @@ from sow.store.files.disk import (
     system_error,
     write_all,
 )
-from sow.store.files.locks import Lock
 
 CHUNK = 1 << 20
 LOCK_GRACE = 60  # seconds in which a process may have made its folder but not yet its lock

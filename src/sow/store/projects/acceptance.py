@@ -14,7 +14,7 @@ from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.projects import feedback, task_folder, task_updates, tasks
 from sow.store.projects import project as projects
-from sow.store.projects.transaction import TaskChange, TaskTransaction
+from sow.store.projects.task_folder import TaskChange, TaskTransaction
 from sow.system import clock
 
 

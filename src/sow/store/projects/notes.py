@@ -7,7 +7,6 @@ import os
 from sow.domain import inputs, task
 from sow.domain.task import WORKER, Actor
 from sow.errors import SowError
-from sow.store.files import backup as state_backup
 from sow.store.files import state_file
 from sow.store.files.disk import make_folders
 from sow.store.formats import json_text
@@ -78,7 +77,7 @@ def reconcile_member_notes(folder: AgentFolder, answers: Mapping[str, str] | Non
     agent may not make are undone.
     """
     text = folder.home.read_or("", folder.notes_path)
-    backup = state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id))
+    backup = state_file.load_backup(folder.home, folder.owner, state_file.notes_key(folder.id))
     if text == backup:
         return ""
     before, shown_path = _load_backup(folder), folder.home.relative(folder.notes_path)
@@ -102,7 +101,7 @@ def reconcile_member_notes(folder: AgentFolder, answers: Mapping[str, str] | Non
 def reconcile_task_notes(folder: TaskFolder, actor: Actor) -> None:
     """Restores notes that a worker removed or closed by hand against the rules, before it acts on its task."""
     backup = (
-        state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id)) if actor.is_worker else None
+        state_file.load_backup(folder.home, folder.owner, state_file.notes_key(folder.id)) if actor.is_worker else None
     )
     text = folder.home.read_or("", folder.notes_path) if backup is not None else None
     before = _load_backup(folder) if text != backup else None
@@ -117,12 +116,12 @@ def reconcile_task_notes(folder: TaskFolder, actor: Actor) -> None:
     if text:
         from sow.store.files import set_aside
 
-        set_aside.save_copy(folder.home, state_backup.notes_key(folder.id), text)
+        set_aside.save_copy(folder.home, state_file.notes_key(folder.id), text)
     save(folder, before)
 
 
 def _load_backup(folder: AnyFolder) -> NoteSession | None:
-    text = state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id))
+    text = state_file.load_backup(folder.home, folder.owner, state_file.notes_key(folder.id))
     try:
         return parse(folder, text) if text else None
     except SowError:
@@ -142,7 +141,7 @@ def save(folder: AnyFolder, session: NoteSession) -> None:
     state_file.check(session, shown_path, validate)
     text = json_text.dump(session)
     folder.home.replace(folder.notes_path, text)
-    state_backup.save(folder.home, folder.owner, state_backup.notes_key(folder.id), text)
+    state_file.save_backup(folder.home, folder.owner, state_file.notes_key(folder.id), text)
 
 
 def new_session(task_id: str, epoch: int) -> NoteSession:

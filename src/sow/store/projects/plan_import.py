@@ -1,30 +1,31 @@
-"""Imports a plan: creates, changes and abandons tasks of the project. An import can be repeated."""
+"""Imports a plan: creates the project, and creates, changes and abandons its tasks. An import can be repeated."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from sow.domain import phase
+from sow.domain import inputs, phase
 from sow.domain import task as task_rules
+from sow.domain.documents.state import ProjectState
+from sow.domain.phase import new_phases
 from sow.domain.plans import plan as plan_rules
 from sow.domain.plans.plan import Difference, Plan, PlannedTask
 from sow.domain.task import Actor
 from sow.errors import Waiting
 from sow.store.files.checkout_home import Home
+from sow.store.projects import plan_files
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
-from sow.store.projects import task_lists
-from sow.store.projects.task_folder import TaskFolder
+from sow.store.projects.task_folder import TaskFolder, load_or_repair
 from sow.store.projects.tasks import log_act, write_task_folder
-from sow.store.projects.transaction import load_or_repair
 from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.domain.documents.state import ImportedPlan, ProjectState, Task
+    from sow.domain.documents.state import ImportedPlan, Task
 
 
 class PlanImport:
@@ -57,7 +58,7 @@ def digest(text: str) -> str:
 
 def state_path(home: Home, path: str) -> str:
     """Returns a plan's path for the state: relative to the root if it is below it, else absolute."""
-    full = task_lists.recorded_path(os.path.realpath(path))
+    full = plan_files.recorded_path(os.path.realpath(path))
     root = os.path.realpath(home.root)
     return os.path.relpath(full, root) if full.startswith(f"{root}/") else full
 
@@ -208,3 +209,26 @@ def _record_digests(home: Home, project: ProjectState, intake: PlanImport, now: 
         project["plans"] = list(plans.values())
         project["updated_at"] = now
         projects.save(home, project)
+
+
+def prepare_project(
+    home: Home, *, name: str, description: str = "", phases: list[str], actor: Actor
+) -> Callable[[], ProjectState]:
+    """Checks all input for a new project and returns a function that creates it on the current branch."""
+    now = clock.now()
+    checked = inputs.checked_line(name, "the project's name", 100)
+    about = inputs.checked_text(description, "the description", 20_000) if description else ""
+    about = "" if about.strip() == checked else about
+    stages = new_phases(phases, now=now)
+    projects.check_can_create(home)
+
+    def make() -> ProjectState:
+        with home.lock():
+            branch = projects.check_can_create(home)
+            home.folder("project")
+            log_act(home, actor, action="project_new", text=f"started project {checked} on {branch}", now=now)
+            return projects.create(
+                home, project_id=clock.uuid4(), name=checked, description=about, phases=stages, now=now
+            )
+
+    return make

@@ -1,4 +1,4 @@
-"""Reads and writes the project of a branch: .sow/project/state.yaml and its folders."""
+"""Reads and writes the project of a branch: .sow/project/state.yaml, its folders, and its memories for all agents."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import os
 
 from sow.domain import inputs
 from sow.errors import InvalidFile, MergeConflict, SowError, Waiting
-from sow.store.files import backup, state_file
+from sow.store.files import state_file
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
 from sow.store.files.disk import create_file
 from sow.store.formats import VERSION
+from sow.store.formats.validation import CONFLICT_MARKS
 from sow.store.validators.project import validate
-
-ADOPT = "sow project adopt"
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.documents.state import Phase, ProjectState
     from sow.store.files.checkout_home import Home
+
+ADOPT = "sow project adopt"
 
 
 def path(home: Home) -> str:
@@ -140,7 +142,7 @@ def load_anywhere(home: Home) -> ProjectState:
 
 def _restore_hint(home: Home) -> str:
     """Returns a hint that says how to restore a project's state: from git, or from the backup copy."""
-    copy = backup.project_backup_path(home, home.checkout.branch())
+    copy = state_file.project_backup_path(home, home.checkout.branch())
     from_git = f"restore it from git: git checkout -- {home.relative(path(home))}"
     return f"{from_git}\nor from the last good copy: cp {copy} {path(home)}" if copy else from_git
 
@@ -207,7 +209,7 @@ def create(home: Home, *, project_id: str, name: str, description: str, phases: 
 def save(home: Home, project: ProjectState) -> None:
     """Writes the project and a backup copy."""
     written = state_file.write(home, path(home), project, validate)  # type: ignore[arg-type]
-    backup.save(home, project["project_id"], "project", written)
+    state_file.save_backup(home, project["project_id"], "project", written)
 
 
 def next_question(home: Home, project: ProjectState, now: str) -> int:
@@ -222,3 +224,44 @@ def add_phase_folder(home: Home, name: str) -> None:
     """Creates the folder of a phase's tasks, with a file by which git keeps it in a clone."""
     folder = home.folder("project", "phases", name, "tasks")
     create_file(home.disk, f"{os.path.dirname(folder)}/.gitkeep", "")
+
+
+MEMORY_HEAD = "## "
+
+
+def memory_path(home: Home) -> str:
+    return f"{home.project}/context/memories.md"
+
+
+def add_memory(home: Home, text: str, *, by: str, now: str) -> str:
+    """Appends one memory, and returns the path of the file."""
+    home.folder("project", "context")
+    body = "\n".join(
+        f"\\{line}" if _marked(line) else line for line in escape_control(home.redact(text)).strip().split("\n")
+    )
+    home.append(memory_path(home), f"\n{MEMORY_HEAD}{now} · {escape_control(by)}\n\n{body}\n")
+    return home.relative(memory_path(home))
+
+
+def read_memories(home: Home) -> list[str]:
+    """Returns every memory, oldest first."""
+    return [text for _, text in memory_entries(home)]
+
+
+def memory_entries(home: Home) -> list[tuple[str, str]]:
+    """Returns the heading (time and author) and the text of every memory, oldest first."""
+    try:
+        text = home.read(memory_path(home), torn=True)
+    except FileNotFoundError:
+        return []
+    parts = [part.split("\n") for part in f"\n{text}".split(f"\n{MEMORY_HEAD}")[1:]]
+    return [(head, "\n".join(map(_unescape, lines)).strip()) for head, *lines in parts]
+
+
+def _marked(line: str) -> bool:
+    """Returns True if a line looks like a head or a mark of a conflict, with or without backslashes before it."""
+    return line.lstrip("\\").startswith((MEMORY_HEAD, *CONFLICT_MARKS))
+
+
+def _unescape(line: str) -> str:
+    return line[1:] if line.startswith("\\") and _marked(line) else line

@@ -8,8 +8,7 @@ from contextlib import suppress
 from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import list_folder, move, report_failure
-from sow.store.files.locks import claim_times
+from sow.store.files.disk import claim_times, list_folder, move, report_failure
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs.run_folder import refuse_undelivered

@@ -7,7 +7,7 @@ import os
 from sow.domain.documents.state import ProjectState
 from sow.domain.phase import DEFAULT_PHASE
 from sow.errors import SowError
-from sow.store.files import backup, set_aside
+from sow.store.files import set_aside, state_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import make_folders
 from sow.store.files.state_file import REVISION, revision
@@ -41,7 +41,9 @@ def reconcile(folder: TaskFolder, project_id: str) -> tuple[str, bool]:
     """
     home, name, path, memory = folder.home, folder.id, folder.state_path, folder.home.memory
     text = home.read_or(UNREADABLE, path)
-    if text == backup.load(home, project_id, name) and (memory is None or text in (None, memory.texts.get(name))):
+    if text == state_file.load_backup(home, project_id, name) and (
+        memory is None or text in (None, memory.texts.get(name))
+    ):
         return "", _restore_rest(folder, project_id)
     is_idle = not home.task_holder(name)
     forged = memory.restore(name, path) if memory is not None and is_idle else ""
@@ -58,7 +60,10 @@ def restore_task(folder: TaskFolder, project_id: str) -> bool:
 def _restore_rest(folder: TaskFolder, project_id: str) -> bool:
     """Restores the files without a revision, which can only be missing."""
     restored = False
-    paths = {backup.notes_key(folder.id): folder.notes_path, backup.description_key(folder.id): folder.description_path}
+    paths = {
+        state_file.notes_key(folder.id): folder.notes_path,
+        state_file.description_key(folder.id): folder.description_path,
+    }
     for name, path in paths.items():
         if not os.path.lexists(path):
             restored = restore_file(folder.home, project_id, name, path)[1] or restored
@@ -67,9 +72,9 @@ def _restore_rest(folder: TaskFolder, project_id: str) -> bool:
 
 def keep_description(folder: TaskFolder, project_id: str) -> None:
     """Keeps a copy of a task's description, unless there is an equal one."""
-    name, text = backup.description_key(folder.id), folder.home.read_or(UNREADABLE, folder.description_path)
-    if text is not None and text != backup.load(folder.home, project_id, name):
-        backup.save(folder.home, project_id, name, text)
+    name, text = state_file.description_key(folder.id), folder.home.read_or(UNREADABLE, folder.description_path)
+    if text is not None and text != state_file.load_backup(folder.home, project_id, name):
+        state_file.save_backup(folder.home, project_id, name, text)
 
 
 def restore_project(home: Home, project_id: str) -> bool:
@@ -79,7 +84,7 @@ def restore_project(home: Home, project_id: str) -> bool:
 
 def restore_run(home: Home) -> list[str]:
     """Before a run: restores the project of this branch if its run has not ended; returns what was restored."""
-    copy = backup.project_backup_path(home, home.checkout.branch())
+    copy = state_file.project_backup_path(home, home.checkout.branch())
     project_id = os.path.basename(os.path.dirname(copy))
     run = run_folder.backup_copy(home, project_id) if copy else None
     if run is None or run["run"]["status"] == "ended" or _is_over(home, project_id):
@@ -117,12 +122,12 @@ def restore_file(
     newest. Returns the path of the edit, which is set aside, and whether the file was missing or older. A merge
     conflict is left to the person who resolves it.
     """
-    copy, text = backup.load(home, owner, name), home.read_or(UNREADABLE, path)
+    copy, text = state_file.load_backup(home, owner, name), home.read_or(UNREADABLE, path)
     aside_path = ""
     if copy is None or text == copy or (text is not None and has_conflict(text)):
         return "", False
     if text is not None and (ahead := revision(text) - revision(copy)) >= 0:
-        if not edits or not copy or (ahead and (not newer or backup.is_stale(home, owner, name))):
+        if not edits or not copy or (ahead and (not newer or state_file.is_stale_backup(home, owner, name))):
             return "", False
         is_readable = text != UNREADABLE
         aside_path = set_aside.save_copy(home, name, text) if is_readable else set_aside.move_broken(home, path)

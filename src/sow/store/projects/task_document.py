@@ -9,7 +9,8 @@ from sow.domain.documents.state import ProjectState, Task
 from sow.domain.inputs import agent_id
 from sow.domain.task import answer_command, is_approved, require_dependencies_done
 from sow.errors import SowError
-from sow.store.projects import feedback, log, memory, notes
+from sow.store.projects import feedback, log, notes
+from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.projects.tasks import statuses_of
 
@@ -41,7 +42,7 @@ def document(folder: TaskFolder, project: ProjectState, task: Task, continues: s
         "path": folder.folder,
         "description": description,
         "project": {"name": project["name"], "description": project["description"]},
-        "memories": memory.read(home),
+        "memories": projects.read_memories(home),
         "feedback": feedback.read(folder),
         "notes": notes.load_notes(folder),
         "log": log.read(home, folder.log_path),

@@ -17,8 +17,7 @@ from sow.domain.text.units import counted
 from sow.store.files.checkout_home import Home
 from sow.store.projects import feedback, log, restore, task_folder, tasks
 from sow.store.projects import project as projects
-from sow.store.projects.task_folder import TaskFolder
-from sow.store.projects.transaction import load_or_repair
+from sow.store.projects.task_folder import TaskFolder, load_or_repair
 from sow.store.runs import sessions
 from sow.system import clock, plain_file
 from sow.system.process.exit_code import exit_text

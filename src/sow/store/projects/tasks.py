@@ -9,13 +9,12 @@ from sow.domain import phase
 from sow.domain import task as rules
 from sow.domain.task import ORCHESTRATOR, Actor
 from sow.errors import SowError
-from sow.store.files import backup, state_file
+from sow.store.files import state_file
 from sow.store.files.disk import remove_tree_quietly, sync_folder, system_error, write_new
 from sow.store.formats import VERSION
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
-from sow.store.projects.task_folder import TaskFolder
-from sow.store.projects.transaction import TaskChange, TaskTransaction
+from sow.store.projects.task_folder import TaskChange, TaskFolder, TaskTransaction
 from sow.store.validators.task import validate
 from sow.system import clock
 from sow.system.terminal import escape_control
@@ -114,7 +113,7 @@ def write_task_folder(folder: TaskFolder, task: Task, description: str, project_
     except OSError as error:
         remove_tree_quietly(aside.folder)
         raise system_error("make", folder.folder, error) from None
-    backup.save(home, project_id, folder.id, text)
+    state_file.save_backup(home, project_id, folder.id, text)
 
 
 def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = "", action: str = "") -> TaskChange:

@@ -11,8 +11,7 @@ from sow.domain.text.similar_text import similar
 from sow.errors import InvalidFile, SowError
 from sow.store.files import user_file
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import Disk, read_text
-from sow.store.files.locks import Lock
+from sow.store.files.disk import Disk, Lock, read_text
 from sow.store.formats import yaml_text
 from sow.system import clock
 from sow.system.environment import user_folder

@@ -8,7 +8,7 @@ from typing import Any
 from sow.domain.documents.state import Workflow
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.errors import SowError
-from sow.store.files import backup, temp_files
+from sow.store.files import state_file, temp_files
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import free_path, list_folder, move, report_failure
 from sow.store.runs import run_folder
@@ -43,12 +43,12 @@ def archive(home: Home, name: str = "", *, force: bool = False) -> str:
         temp_files.remove_temporary_files(folder.path)
         aside = folder.make_folder(ARCHIVE, f".{name or workflow['name']}.tmp")
         # Files without copies are not restored, so that after a crash the moved files stay moved.
-        for copy in (VIEW_COPY, *(backup.notes_key(member) for member in workflow["members"])):
-            backup.delete(home, workflow["id"], copy)
+        for copy in (VIEW_COPY, *(state_file.notes_key(member) for member in workflow["members"])):
+            state_file.delete_backups(home, workflow["id"], copy)
         for entry in list_folder(folder.path):
             if entry not in (ARCHIVE, STATE):
                 _move(home, f"{folder.path}/{entry}", f"{aside}/{entry}")
-        backup.delete(home, workflow["id"], COPY)
+        state_file.delete_backups(home, workflow["id"], COPY)
         _move(home, folder.state_path, f"{aside}/{STATE}")
         return home.relative(finish(home))
 

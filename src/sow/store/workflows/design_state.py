@@ -12,14 +12,14 @@ from sow.domain.task import Actor
 from sow.domain.workflows import member
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan, role_of
 from sow.errors import SowError
-from sow.store.files import backup
+from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.formats import VERSION
 from sow.store.workflows import archive
 from sow.store.workflows.folder import COPY, WorkflowFolder
 from sow.store.workflows.question_updates import DROPPED, withdraw
 from sow.store.workflows.transaction import WorkflowLock, WorkflowTransaction
-from sow.system import clock, random_ids
+from sow.system import clock
 
 
 def create(home: Home, name: str, summary: str) -> WorkflowFolder:
@@ -39,7 +39,7 @@ def create(home: Home, name: str, summary: str) -> WorkflowFolder:
             )
         now = clock.now()
         workflow: Workflow = {
-            "id": random_ids.uuid4(),
+            "id": clock.uuid4(),
             "name": name,
             "task_id": name,
             "status": "pending",
@@ -137,6 +137,6 @@ def restore(home: Home) -> bool:
         return False
     from sow.store.projects import restore
 
-    owner = backup.newest_owner(home, home.checkout.branch(), COPY)
+    owner = state_file.newest_owner(home, home.checkout.branch(), COPY)
     with home.lock():
         return bool(owner) and restore.restore_file(home, owner, COPY, folder.state_path)[1]

@@ -7,14 +7,13 @@ import os
 from sow.domain.documents.state import MemberState, Note, Workflow, WorkflowState
 from sow.domain.inputs import is_member
 from sow.errors import InvalidFile, MergeConflict, SowError
-from sow.store.files import backup, state_file
-from sow.store.files.backup import restore_last_good
+from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, make_folders
 from sow.store.files.set_aside import set_aside
+from sow.store.files.state_file import restore_last_good
 from sow.store.projects import notes
-from sow.store.projects.task_folder import WorkerFolder
-from sow.store.projects.write_rules import literal, write_protected_for_agent
+from sow.store.projects.task_folder import WorkerFolder, literal, write_protected_for_agent
 from sow.store.validators.workflow import validate
 from sow.store.workflows import status_view
 from sow.system import clock
@@ -94,7 +93,7 @@ class WorkflowFolder:
             return self._repaired(problem)
 
     def _repaired(self, problem: InvalidFile) -> tuple[WorkflowState, str]:
-        owner = backup.newest_owner(self.home, self.home.checkout.branch(), COPY)
+        owner = state_file.newest_owner(self.home, self.home.checkout.branch(), COPY)
         repaired = restore_last_good(self.home, owner, COPY, self.state_path, validate, problem)
         return self.load(), repaired
 
@@ -102,7 +101,7 @@ class WorkflowFolder:
         """Writes the next state, a backup copy and the view."""
         loaded["workflow"]["updated_at"] = clock.now()
         text = state_file.write(self.home, self.state_path, loaded, validate)  # type: ignore[arg-type]
-        backup.save(self.home, loaded["workflow"]["id"], COPY, text)
+        state_file.save_backup(self.home, loaded["workflow"]["id"], COPY, text)
         self.write_view(loaded)
 
     def view(self, loaded: WorkflowState) -> str:
@@ -118,8 +117,8 @@ class WorkflowFolder:
 
     def keep_view(self, loaded: WorkflowState, text: str) -> None:
         """Makes this text the copy of the view, unless it is already."""
-        if backup.load(self.home, loaded["workflow"]["id"], VIEW_COPY) != text:
-            backup.save(self.home, loaded["workflow"]["id"], VIEW_COPY, text)
+        if state_file.load_backup(self.home, loaded["workflow"]["id"], VIEW_COPY) != text:
+            state_file.save_backup(self.home, loaded["workflow"]["id"], VIEW_COPY, text)
 
     def view_text(self) -> str | None:
         """Returns the text of the view file, or an empty text if it cannot be read."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from sow.domain.documents.state import Archive, ArchiveIndex, Cleanup, CleanupLog
 from sow.errors import SowError
-from sow.store.files import backup, state_file
+from sow.store.files import state_file
 from sow.store.files.disk import free_path, list_folder, report_failure
 from sow.store.formats import json_text
 from sow.store.projects import notes
@@ -32,7 +32,7 @@ def archive(folder: AgentFolder, *, reason: str) -> list[str]:
         messages = [_add_to_index(folder, path) for path in _not_in_index(folder)]
         session = notes.load(folder)
         if session is not None:
-            backup.delete(folder.home, folder.owner, backup.notes_key(folder.id))
+            state_file.delete_backups(folder.home, folder.owner, state_file.notes_key(folder.id))
             target = free_path(f"{_folder(folder)}/session_{clock.stamp()}_{session['task_id']}", ".json")
             with report_failure("archive", folder.notes_path):
                 folder.home.move(folder.notes_path, target)

@@ -10,7 +10,7 @@ from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
 from sow.domain.workflows.lifecycle import NOTE_STATUSES
 from sow.errors import IllegalStatusChange, SowError
-from sow.store.files import backup, set_aside
+from sow.store.files import set_aside, state_file
 from sow.store.files.checkout_home import Home, HomeLock
 from sow.store.projects import notes, restore
 from sow.store.workflows import status_view
@@ -120,7 +120,7 @@ class WorkflowTransaction:
         if current == expected:
             self.folder.keep_view(self.loaded, expected)  # a crash may have left only one of the two
             return
-        copy = backup.load(self.home, self.workflow["id"], VIEW_COPY)
+        copy = state_file.load_backup(self.home, self.workflow["id"], VIEW_COPY)
         if current is None and copy is not None:
             self.remarks.append("orchestration/shared_status.json was taken away; it is made anew")
         if current is not None and current != copy:

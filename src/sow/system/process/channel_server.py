@@ -17,7 +17,7 @@ import sys
 import time
 
 from sow.domain.task import Actor
-from sow.system import caller, channel, crash_points
+from sow.system import caller, channel, clock
 from sow.system.process.forked_server import END_SECONDS, ForkedServer, close_others, kill_group, lead_group
 
 TYPE_CHECKING = False
@@ -150,7 +150,7 @@ def _server(run: Run) -> ChannelServer:
 
 def _listen(folder: str) -> _socket.socket:
     """Makes the folder, and a socket in it to which only this user can connect."""
-    crash_points.crash_point(f"make {folder}")
+    clock.crash_point(f"make {folder}")
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:  # a killed sow left it

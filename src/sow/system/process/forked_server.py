@@ -7,8 +7,8 @@ import os
 import signal
 import time
 
+from sow.system.caller import process_queries, set_process_name
 from sow.system.process.process_tree import CHILDREN, kill_all
-from sow.system.process_table import process_queries, set_process_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from sow.domain.network import HTTP, HTTPS, LOOPBACK, REFUSED, Hosts, split_host
 from sow.system import clock, plain_file
+from sow.system.caller import SUPERVISOR_PREFIX
 from sow.system.process.forked_server import ForkedServer
-from sow.system.process_table import SUPERVISOR_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

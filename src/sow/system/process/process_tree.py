@@ -11,13 +11,13 @@ import os
 import signal
 import time
 
-from sow.system.process_table import process_queries, set_process_name, supervisor_name
+from sow.system.caller import process_queries, set_process_name, supervisor_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sow.system.process_table import Process, ProcessTable
+    from sow.system.caller import Process, ProcessTable
 
 MARK = "SOW_MARK"
 PATIENCE = 5.0

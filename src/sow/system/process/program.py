@@ -13,7 +13,7 @@ from threading import Event
 from typing import Any
 
 from sow.errors import Interrupted, SystemFailure
-from sow.system import crash_points, plain_file, process_table, random_ids
+from sow.system import caller, clock, plain_file
 from sow.system.process import process_tree
 from sow.system.process.process_tree import CHILDREN, MARK
 
@@ -85,7 +85,7 @@ class BackgroundProgram:
         **options: Any,
     ) -> None:
         """`given` is its standard input. After `most` bytes of output it is ended; `keep_end` keeps the last ones."""
-        self._mark = random_ids.uuid4()
+        self._mark = clock.uuid4()
         self._deadline = time.monotonic() + timeout
         self._most = most
         self._keep_end = keep_end
@@ -256,7 +256,7 @@ def run_with_input(
 
     After `timeout` seconds, or when `cancel` is set, this is an error. When we return, all its processes are gone.
     """
-    mark, deadline = random_ids.uuid4(), time.monotonic() + (float("inf") if timeout is None else timeout)
+    mark, deadline = clock.uuid4(), time.monotonic() + (float("inf") if timeout is None else timeout)
     stdin = unnamed_file(given, environment)
     output = subprocess.PIPE if on_line else None
     try:
@@ -288,7 +288,7 @@ def unnamed_file(text: str, environment: Mapping[str, str]) -> int:
 
 
 def _start(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
-    crash_points.crash_point(f"start {arguments[0]}")
+    clock.crash_point(f"start {arguments[0]}")
     try:
         return subprocess.Popen(arguments, **options)
     except OSError as error:
@@ -297,7 +297,7 @@ def _start(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
 
 def kill_with_tree(process: subprocess.Popen[bytes], mark: str) -> None:
     """Kills a program and every process that it started."""
-    relatives = process_tree.descendants_and_group(process.pid, process_table.process_queries().all_processes())
+    relatives = process_tree.descendants_and_group(process.pid, caller.process_queries().all_processes())
     if process.poll() is None:
         process_tree.signal_one(process.pid, signal.SIGKILL, group=True)
     process_tree.kill_tree(process.pid, mark, relatives)
