@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bench.command_line import repository
 from bench.timing import PYTHON, SOW
+from sow.executors.adapter import TurnSummary
 from sow.executors.clis.claude import Claude
-from sow.executors.events import TurnSummary
 from sow.system.process.child_process import TICK, Child, ProcessLimits
 
 CHILDREN = 100

@@ -33,16 +33,16 @@ dashboard.server dashboard.data dashboard
 cluster
 engine.delivery engine.launch engine.workflows engine.runs engine engine.turns engine.checks engine.consent
 reports gitwork forge config
-executors.clis executors.library executors.probe executors.binary executors.write_rules
-executors.settings executors.executor_types executors.plugins
-executors.adapter executors.json_lines executors.events executors
+executors.clis executors.library executors.probe executors.settings executors.write_rules
+executors.plugins
+executors.adapter executors
 agents knowledge simulated
 store.health store.migration store.state_commit store.note_updates store.inbox store.planning store.conflicts
 store.state_watcher store.git_watch store.workflows store.file_kinds store.projects store.runs store.knowledge
 store.user store.layout store.files store.formats store
-plans.workflow_plan plans.write_back plans.reader plans.task_lists plans.describe plans.markdown plans.yaml_status
-plans.yaml_plan plans.settings plans.checks plans.fields plans.field_reader plans.dependencies plans.typo_hints
-plans.values plans
+plans.workflow_plan plans.write_back plans.reader plans.task_lists plans.markdown plans.yaml_status
+plans.yaml_plan plans.settings plans.fields plans.field_reader plans.values
+plans
 system.remote_git system.git system.sandbox system.environment
 system.checkout system.process system.channel system.caller
 system.terminal system.plain_file system.clock system

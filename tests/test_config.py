@@ -9,11 +9,10 @@ import pytest
 from support.quick_cases import all_of
 
 from sow import config
-from sow.agents.agent import STANDARD_AGENTS
+from sow.agents.registry import STANDARD_AGENTS
 from sow.config import DEFAULT, FROM_FILE, Config
 from sow.errors import InvalidFile, SowError
-from sow.executors.executor_types import ADAPTERS, adapter
-from sow.executors.settings import program
+from sow.executors.settings import ADAPTERS, adapter, program
 from sow.system.environment import user_folder
 
 ROLES = [agent.name for agent in STANDARD_AGENTS]

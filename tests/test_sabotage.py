@@ -239,7 +239,7 @@ SABOTAGES = {
         "gitwork/test_collect.py::test_state_files_are_not_collected[commit_state]",
     ),
     "ignored files are overwritten": Sabotage(
-        "gitwork/fast_forward.py",
+        "gitwork/integration_branch.py",
         "(_overlapping(list(dirty), paths) + _blocking_files(repository, old, paths))",
         "(_overlapping(list(dirty), paths))",
         "gitwork/test_fast_forward.py::test_files_of_the_user_are_in_the_way[have_it_ignored]",
@@ -306,7 +306,7 @@ SABOTAGES = {
         "plans/test_nothing_lost.py::test_no_word_of_a_task_is_lost",
     ),
     "two tasks may write one file at once": Sabotage(
-        "plans/checks.py",
+        "plans/reader.py",
         "            waits[second.id][first.id] = None\n",
         "            waits[second.id].clear()\n",
         "plans/test_checks.py::test_the_order_of_files_never_makes_a_cycle",
@@ -500,7 +500,7 @@ SABOTAGES = {
         "guarantees/planted_git/test_planted_git.py::test_replace_refs_are_ignored",
     ),
     "git looks into submodules": Sabotage(
-        "gitwork/folder_changes.py",
+        "gitwork/repository.py",
         '"--ignore-submodules=dirty", "--"]\n',
         '"--"]\n',
         "guarantees/planted_git/test_planted_git.py::"

@@ -10,7 +10,7 @@ from typing import Any
 from sow.cli.command import GLOBAL, Option, commands
 from sow.cli.help import TOPICS, command_help
 from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
-from sow.executors.executor_types import ADAPTERS, adapter
+from sow.executors.settings import ADAPTERS, adapter
 
 Schema = dict[str, Any]
 

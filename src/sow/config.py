@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from sow.agents.agent import DIRECTORIES
+from sow.agents.registry import DIRECTORIES
 from sow.errors import InvalidFile, SowError, suggestion
-from sow.executors.executor_types import DEFAULT_EXECUTORS
+from sow.executors.settings import DEFAULT_EXECUTORS, adapter, find_binary, missing_binary, program, setting_error
 from sow.store.files import state_file
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import yaml_text
@@ -129,13 +129,11 @@ class ExecutorConfig:
     @property
     def program(self) -> str:
         """The name or path of the program that it runs."""
-        from sow.executors.settings import program
 
         return program(self.type, self.settings)
 
     def find_program(self, environment: Mapping[str, str]) -> str:
         """Returns the path of its program, or "" if it is not installed."""
-        from sow.executors.binary import find_binary
 
         return find_binary(self.program, environment)
 
@@ -230,8 +228,6 @@ class Config:
         path = executor.find_program(environment)
         if path:
             return path
-        from sow.executors.binary import missing_binary
-        from sow.executors.executor_types import adapter
 
         bound, origin = self.binding(role)
         origin = f" ({origin})" if bound == executor.name else ""
@@ -384,7 +380,6 @@ def executor_error(executor: ExecutorConfig) -> str:
     """Returns what is wrong with an executor beyond its schema, with the field, or ""."""
     if executor.origin == DEFAULT:
         return ""
-    from sow.executors.settings import setting_error
 
     is_name, rule = FORMATS["sow-agent"]
     if not is_name(executor.name):
@@ -398,7 +393,6 @@ def executor_error(executor: ExecutorConfig) -> str:
 
 def yolo_warning(executor: ExecutorConfig) -> str:
     """Returns a warning about a CLI that can change nothing without yolo_mode, or ""."""
-    from sow.executors.executor_types import adapter
 
     if executor.yolo or not adapter(executor.type).capabilities.needs_yolo:
         return ""

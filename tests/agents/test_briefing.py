@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sow.agents import briefing, prompts
-from sow.agents.agent import Agent
-from sow.agents.registry import AgentRegistry
+from sow.agents import briefing
+from sow.agents.registry import Agent, AgentRegistry
 from sow.store.files import checkout_home as homes
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
@@ -54,7 +53,7 @@ def test_a_built_in_role_starts_with_its_template(own_folder: TaskFolder) -> Non
     assert text.startswith("# Implementer\n")
     assert f"\n{SOW} prompt guidance/implementer/base\n" in text
     assert f"`{SOW} task show 010`" in text
-    assert prompts.TASK not in text and "`sow " not in text
+    assert briefing.TASK not in text and "`sow " not in text
     assert text.index("# Implementer") < text.index("Execute task 010.")
 
 
@@ -98,7 +97,7 @@ def test_a_role_from_a_file_is_pointed_to_the_contract(task_repo: Repo, own_fold
     for delegates in (True, False):
         text = told(define(task_repo, "swiftdev"), own_folder, delegates=delegates)
         assert f"\n\nHow a worker works here, whatever its role: {SOW} prompt guidance/common/contract\n" in text
-    assert prompts.load("guidance/common/contract")
+    assert briefing.load_template("guidance/common/contract")
 
 
 def test_placeholders_in_a_users_file_are_not_filled(task_repo: Repo, own_folder: TaskFolder) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.test_prompts import commands, parsed
-from sow.agents import crew_briefing, prompts
+from sow.agents import briefing, crew_briefing
 from sow.agents.registry import AgentRegistry
 from sow.domain.task import AUTHORITY_CATEGORIES, SELF_CATEGORIES
 from sow.domain.workflows import contract_block, design_checks
@@ -22,7 +22,7 @@ from sow.plans import workflow_plan
 if TYPE_CHECKING:
     from conftest import Repo
 
-CONTRACT = prompts.load(crew_briefing.CONTRACT)
+CONTRACT = briefing.load_template(crew_briefing.CONTRACT)
 DOER = ("completion_drive_review", "ready_for_verification", "blocked", "working")
 
 
@@ -123,7 +123,7 @@ def test_a_contract_without_its_end_mark_is_replaced() -> None:
 
 
 def fenced(name: str) -> list[str]:
-    return re.findall(r"````markdown\n(.*?)````", prompts.load(name), re.S)
+    return re.findall(r"````markdown\n(.*?)````", briefing.load_template(name), re.S)
 
 
 def test_the_example_plan_of_the_guidance_passes_every_check() -> None:
@@ -187,4 +187,4 @@ def test_reminders_hold_commands_that_parse() -> None:
 
 def test_the_archivist_prompt_says_that_sow_archives() -> None:
     """In a workflow sow archives by itself, so its prompt gives an agent nothing to do."""
-    assert "In a workflow nobody plays this role" in prompts.load("guidance/archivist/base")
+    assert "In a workflow nobody plays this role" in briefing.load_template("guidance/archivist/base")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.agents.agent import PROJECT, USER
-from sow.agents.registry import MOST_FILES, read_agent, read_agents, split
+from sow.agents.registry import MOST_FILES, PROJECT, USER, read_agent, read_agents, split
 from sow.errors import SowError
 
 GOOD = "---\nname: swiftdev\ndescription: Swift code\ntools:\n  - Read\n  - Edit\n---\n\n# Swift\n\nWrite Swift.\n"

@@ -13,9 +13,8 @@ from support.paths import ROOT
 from support.quick_cases import all_of
 
 from sow import __version__
-from sow.agents import layer, prompts
-from sow.agents.agent import JUDGES, STANDARD_AGENTS
-from sow.agents.registry import read_agent
+from sow.agents import briefing, layer
+from sow.agents.registry import JUDGES, STANDARD_AGENTS, read_agent
 from sow.cli.command import GROUPS
 from sow.cli.command import commands as commands_of
 from sow.domain.install import file_mark
@@ -90,7 +89,7 @@ def test_installed_roles_are_not_read_back(agent, tmp_path: Path) -> None:
 def test_a_subagent_file_has_marks_and_no_placeholder(agent) -> None:
     """Each worker's file has its marks and no placeholder for a task, and judges have no tool that writes."""
     text = layer.claude_agent(agent)
-    assert prompts.TASK not in text
+    assert briefing.TASK not in text
     assert (f"export SOW_TASK=010 SOW_AGENT={agent.name}" in text) == (agent.name != "orchestrator")
     assert ("\ntools: " in text) == (agent.name in JUDGES - {"orchestrator", "integrator"})
 
@@ -98,7 +97,7 @@ def test_a_subagent_file_has_marks_and_no_placeholder(agent) -> None:
 def test_the_contract_in_the_users_home_is_the_packaged_one() -> None:
     """The contract in the user's home equals the output of `sow prompt protocol/agent-contract` plus a mark."""
     text = texts("claude", user=True)[".claude/protocols/orchestration_agent_contract.md"]
-    assert text.startswith(prompts.load("protocol/agent-contract"))
+    assert text.startswith(briefing.load_template("protocol/agent-contract"))
     assert ".claude/protocols/orchestration_agent_contract.md" not in texts("claude")
 
 
@@ -153,7 +152,7 @@ def test_prompts_that_commands_load_exist() -> None:
     for command in layer.commands():
         for line in commands(command.body):
             if line.startswith("sow prompt "):
-                assert prompts.load(parsed(line)[1]["name"])
+                assert briefing.load_template(parsed(line)[1]["name"])
 
 
 def test_a_cli_without_a_layer_is_refused() -> None:

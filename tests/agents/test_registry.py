@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from sow import agents
-from sow.agents.agent import BUILT_IN, JUDGES, PROJECT, STANDARD_AGENTS, USER
-from sow.agents.registry import AgentRegistry
+from sow.agents.registry import BUILT_IN, JUDGES, PROJECT, STANDARD_AGENTS, USER, AgentRegistry
 from sow.errors import SowError
 
 STANDARD = [

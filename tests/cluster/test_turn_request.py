@@ -11,7 +11,7 @@ import pytest
 from conftest import Repo
 from support.worktree_repo import home_at
 
-from sow.agents.agent import Agent
+from sow.agents.registry import Agent
 from sow.cluster.packet import BadPacket, Packet, pack
 from sow.cluster.turn_request import PROTOCOL, TurnRequest, new_token, pack_request, read_request
 from sow.gitwork.repository import Repository

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sow.executors.adapter import Adapter, Outcome, ProcessEnd, Request, Role
-from sow.executors.events import TurnSummary
+from sow.executors.adapter import Adapter, Outcome, ProcessEnd, Request, Role, TurnSummary
 
 SESSION = "4a1c0ffe-0000-4000-8000-00000000beef"
 FOLDER = "/repo/.sow/local/sessions/010/1"

@@ -14,8 +14,8 @@ from support import shared_scenario
 from support.quick_cases import few_of
 from support.shared_scenario import ANSWER, FEEDBACK, NOTES, QUESTION, TURNS, Picture
 
-from sow.executors.executor_types import ADAPTERS
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.settings import ADAPTERS
+from sow.executors.settings import adapter as find_adapter
 
 CUE = "[[sh:worker]]"
 # A worker that keeps no session starts a new one for each turn.

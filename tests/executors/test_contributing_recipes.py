@@ -48,7 +48,7 @@ class Copy:
 
     def add_executor(self, name: str, blocks: list[str]) -> None:
         (self.folder / f"src/sow/executors/clis/{name}.py").write_text(blocks[0])
-        registry = self.folder / "src/sow/executors/executor_types.py"
+        registry = self.folder / "src/sow/executors/settings.py"
         opening = "ADAPTERS = {\n"
         assert opening in registry.read_text()
         registry.write_text(registry.read_text().replace(opening, f"{opening}    {blocks[1]}"))

@@ -11,8 +11,8 @@ from support.quick_cases import all_of
 
 from executors.sample_turn import JUDGE, request
 from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
-from sow.executors.executor_types import ADAPTERS
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.settings import ADAPTERS
+from sow.executors.settings import adapter as find_adapter
 
 PAGE = (ROOT / "docs" / "reference" / "executors.md").read_text()
 IDS = {GIVEN: "ours", ASSIGNED: "its own", FILE: "a file of ours", NONE: "none"}

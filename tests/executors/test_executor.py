@@ -15,8 +15,8 @@ from sow import config
 from sow.agents import IMPLEMENTER, REVIEWER
 from sow.errors import SowError
 from sow.executors import ClaudeExecutor, CursorExecutor, ExecutorRegistry, MockCommandRunner, load_executors
-from sow.executors.executor_types import adapter
 from sow.executors.library import CliExecutor
+from sow.executors.settings import adapter
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_registry_is_made_from_settings(fake: Path, tmp_path: Path) -> None:
 def test_the_exports_import_little() -> None:
     """Neither the library nor `typing` are loaded by the imports of a spawn."""
     names = ["typing", "sow.executors.library"]
-    code = "import sys, sow.executors.binary, sow.executors.adapter"
+    code = "import sys, sow.executors.settings, sow.executors.adapter"
     code += f"; print([name for name in {names} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"

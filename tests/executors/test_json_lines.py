@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.quick_cases import all_of
 
-from sow.executors.json_lines import as_integer, as_number, http_status, json_list, json_string, parse
+from sow.executors.adapter import as_integer, as_number, http_status, json_list, json_string, parse_json_line
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -32,7 +32,7 @@ def test_a_list_is_written_for_json_and_toml(words: list[str]) -> None:
 @all_of("line", ["", "x", "[1]", '"x"', "{", "null", '{"a":' * 100_000, "{" * 100_000])
 def test_a_line_without_an_object_is_no_event(line: str) -> None:
     """Any other text is no event, however deep it is."""
-    assert parse(line) is None
+    assert parse_json_line(line) is None
 
 
 def test_only_numbers_are_numbers() -> None:

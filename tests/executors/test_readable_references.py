@@ -9,7 +9,7 @@ from conftest import Repo
 from knowledge.labelled_set import write
 
 from executors.sample_turn import request, words
-from sow.executors.executor_types import adapter
+from sow.executors.settings import adapter
 from sow.executors.write_rules import writable_paths
 from sow.store.files import checkout_home as homes
 from sow.store.projects import task_folder

@@ -8,8 +8,8 @@ from support.quick_cases import all_of
 
 from executors.sample_turn import CLOSED, JUDGE, TASK_FOLDER, TASKS, request
 from sow.executors.adapter import AgentCommand
-from sow.executors.executor_types import ADAPTERS
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.settings import ADAPTERS
+from sow.executors.settings import adapter as find_adapter
 from sow.executors.write_rules import writable_paths
 
 

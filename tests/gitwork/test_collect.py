@@ -36,8 +36,8 @@ from support.paths import TESTS
 from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, RUN, WorktreeRepo
 
-from sow.gitwork import diffs
-from sow.gitwork.folder_changes import HomeSnapshot
+from sow.gitwork import repository
+from sow.gitwork.repository import HomeSnapshot
 
 OURS = f"sow/task/{RUN}/010"
 STATE = ".sow/project/state.yaml"
@@ -263,7 +263,7 @@ def test_odd_names(worktree_repo: WorktreeRepo) -> None:
     collected = worktree_repo.collect()
     assert sorted(collected.paths) == sorted([*NAMES, *(f"src/{name}" for name in NAMES)])
     assert worktree_repo.git("status", "--porcelain", cwd=where) == ""
-    assert sorted(diffs.changed_paths(worktree_repo.worktrees.repository, "HEAD", collected.commit)) == sorted(
+    assert sorted(repository.changed_paths(worktree_repo.worktrees.repository, "HEAD", collected.commit)) == sorted(
         collected.paths
     )
     for name in NAMES:

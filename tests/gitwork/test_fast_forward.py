@@ -9,7 +9,7 @@ import pytest
 from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, WorktreeRepo
 
-from sow.gitwork.fast_forward import Delivered
+from sow.gitwork.integration_branch import Delivered
 from sow.gitwork.repository import DeliveryRefused
 
 STATE = ".sow/project/state.yaml"

@@ -16,8 +16,8 @@ from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, RUN, WorktreeRepo, home_at
 
 from sow.errors import SystemFailure
-from sow.gitwork import diffs
-from sow.gitwork.fast_forward import Delivered
+from sow.gitwork import repository
+from sow.gitwork.integration_branch import Delivered
 from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.gitwork.worktrees import Worktrees
 
@@ -134,7 +134,7 @@ def test_a_folder_that_became_a_link(worktree_repo: WorktreeRepo) -> None:
     (where / "src").symlink_to(outside)
     collected = worktree_repo.collect()
     assert collected.paths == ["src", "src/a.txt", "src/b.txt"]
-    assert "secret" not in diffs.diff(worktree_repo.worktrees.repository, "HEAD", collected.commit, 100_000)
+    assert "secret" not in repository.diff(worktree_repo.worktrees.repository, "HEAD", collected.commit, 100_000)
     worktree_repo.prepare(fresh=True)
     assert (where / "src/a.txt").read_text() == "one\ntwo\nthree\n"
     assert (outside / "a.txt").read_text() == "secret\n"

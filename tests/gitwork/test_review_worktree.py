@@ -11,7 +11,7 @@ import pytest
 from support.worktree_repo import WorktreeRepo
 
 from sow.errors import SowError
-from sow.gitwork import diffs
+from sow.gitwork import repository
 
 
 @pytest.fixture
@@ -96,14 +96,14 @@ def test_a_long_diff_is_cut(worktree_repo: WorktreeRepo) -> None:
     for number in range(50):
         worktree_repo.write(f"files/{number:02}.txt", "line of text\n" * 200, where=where)
     commit = worktree_repo.collect().commit
-    whole = diffs.diff(worktree_repo.worktrees.repository, "HEAD", commit, 1 << 20)
+    whole = repository.diff(worktree_repo.worktrees.repository, "HEAD", commit, 1 << 20)
     assert whole.count("diff --git") == 50
     assert "cut" not in whole
-    short = diffs.diff(worktree_repo.worktrees.repository, "HEAD", commit, 8000)
+    short = repository.diff(worktree_repo.worktrees.repository, "HEAD", commit, 8000)
     assert len(short.encode()) < 8200
     assert all(f"files/{number:02}.txt" in short for number in range(50))
     assert "cut at 8000 bytes" in short
-    shorter = diffs.diff(worktree_repo.worktrees.repository, "HEAD", commit, 400)
+    shorter = repository.diff(worktree_repo.worktrees.repository, "HEAD", commit, 400)
     assert "… and more" in shorter
     assert len(shorter.encode()) < 600
 
@@ -120,7 +120,7 @@ def test_a_diff_starts_no_program(worktree_repo: WorktreeRepo) -> None:
     worktree_repo.write(".gitattributes", "*.txt diff=sly\n", where=where)
     worktree_repo.write("src/a.txt", "changed\n", where=where)
     (where / "data.bin").write_bytes(bytes(range(256)) * 10)
-    text = diffs.diff(worktree_repo.worktrees.repository, "HEAD", worktree_repo.collect().commit, 1 << 20)
+    text = repository.diff(worktree_repo.worktrees.repository, "HEAD", worktree_repo.collect().commit, 1 << 20)
     assert "+changed" in text
     assert "diff --git a/src/a.txt b/src/a.txt" in text
     assert "Binary files /dev/null and b/data.bin differ" in text

@@ -9,7 +9,7 @@ from conftest import Repo
 from support.plan_repo import WORK, PlanRepo
 from support.worktree_repo import home_at
 
-from sow.gitwork import diffs
+from sow.gitwork import repository as repositories
 from sow.gitwork.repository import Repository
 from sow.system import git
 
@@ -93,9 +93,9 @@ def looks(root: Path) -> list[object]:
     return [
         git.run(log, cwd=str(root)),
         git.run(status, cwd=str(root)),
-        diffs.diff(repository, "HEAD~2", "HEAD", 10_000),
-        diffs.changed_files(repository, "HEAD~2", "HEAD", 10),
-        diffs.changed_paths(repository, "HEAD~2", "HEAD"),
+        repositories.diff(repository, "HEAD~2", "HEAD", 10_000),
+        repositories.changed_files(repository, "HEAD~2", "HEAD", 10),
+        repositories.changed_paths(repository, "HEAD~2", "HEAD"),
         repository.parents("HEAD"),
         repository.refs("refs/heads/"),
         repository.tree_entries("HEAD"),

@@ -17,7 +17,7 @@ from support.simulated_workers import wait_for
 from support.worktree_repo import BRANCH, LATER, RUN, WorktreeRepo, home_at, record_of
 
 from sow.errors import SowError, SystemFailure
-from sow.gitwork import diffs
+from sow.gitwork import repository
 from sow.gitwork.integration_branch import Integration
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import EnvironmentProblem
@@ -396,7 +396,7 @@ def test_a_huge_file(worktree_repo: WorktreeRepo) -> None:
             file.write(f"line {number}\n")
     collected = worktree_repo.collect()
     assert collected.paths == ["huge.txt"]
-    text = diffs.diff(worktree_repo.worktrees.repository, "HEAD", collected.commit, 20_000)
+    text = repository.diff(worktree_repo.worktrees.repository, "HEAD", collected.commit, 20_000)
     assert len(text.encode()) < 21_000
     assert "huge.txt" in text
 

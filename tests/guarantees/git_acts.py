@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from support.worktree_repo import WorktreeRepo
 
 from sow.gitwork import prune as gitwork_prune
-from sow.gitwork.fast_forward import Delivered
+from sow.gitwork.integration_branch import Delivered
 from sow.gitwork.repository import DeliveryRefused
 
 STATE = ".sow/project/state.yaml"

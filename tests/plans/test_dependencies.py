@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.quick_cases import all_of
 
 from plans.plan_text import found, plan_of
-from sow.plans.dependencies import MAX_RANGE, MAX_REFERENCES, dependencies
+from sow.plans.values import MAX_RANGE, MAX_REFERENCES, dependencies
 
 UNDERSTOOD = {
     "None": [], "none": [], "N/A": [], "—": [], "-": [], "[]": [], "": [], "No dependencies": [], "None (first)": [],

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.quick_cases import all_of
 
-from sow.plans.typo_hints import distance, nearest
+from sow.plans.values import distance, nearest
 
 NAMES = ["implementer", "reviewer", "python-dev", "quality-control", "integration-1", "integration-2", "api"]
 MEANT = {

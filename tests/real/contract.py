@@ -18,9 +18,8 @@ from support import shared_scenario
 from real import install
 from real.cli_repo import CliRepo, stop, wait_for
 from real.stub import DONE, TOKENS_IN, TOKENS_OUT, Stub
-from sow.executors.adapter import Outcome, ProcessEnd, Request, Role
-from sow.executors.events import TurnSummary
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.adapter import Outcome, ProcessEnd, Request, Role, TurnSummary
+from sow.executors.settings import adapter as find_adapter
 from sow.system.sandbox import sandbox_state
 
 NEEDS_REVIEW = f"sh:{SOW} task set --id 010 status needs_review"

@@ -11,8 +11,7 @@ from conftest import Repo
 
 from sow.domain.documents.state import Run, RunSettings
 from sow.gitwork.collect import CollectedWork
-from sow.gitwork.fast_forward import Delivered, fast_forward
-from sow.gitwork.integration_branch import Integration, Merge
+from sow.gitwork.integration_branch import Delivered, Integration, Merge, fast_forward
 from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.gitwork.worktrees import Worktrees
 from sow.store.files.checkout_home import Home

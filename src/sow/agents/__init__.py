@@ -1,8 +1,17 @@
 """Roles: their definitions and prompts, and the first prompt of a worker."""
 
-from sow.agents.agent import ARCHITECT, IMPLEMENTER, ORCHESTRATOR, PLANNER, RESEARCHER, REVIEWER, STANDARD_AGENTS, Agent
-from sow.agents.prompts import load_prompt
-from sow.agents.registry import AgentRegistry
+from sow.agents.briefing import load_prompt
+from sow.agents.registry import (
+    ARCHITECT,
+    IMPLEMENTER,
+    ORCHESTRATOR,
+    PLANNER,
+    RESEARCHER,
+    REVIEWER,
+    STANDARD_AGENTS,
+    Agent,
+    AgentRegistry,
+)
 
 __all__ = [
     "ARCHITECT", "IMPLEMENTER", "ORCHESTRATOR", "PLANNER", "RESEARCHER", "REVIEWER", "STANDARD_AGENTS", "Agent",

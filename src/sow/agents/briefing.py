@@ -1,14 +1,13 @@
-"""Builds the first prompt of a worker: its role, its task, and a note about earlier work."""
+"""Builds the prompts of workers from packaged templates: the role, the task, and a note about earlier work."""
 
 from __future__ import annotations
 
 import os
 
-from sow.agents import prompts
-from sow.agents.agent import Agent
-from sow.agents.registry import MAX_FILE, split
+from sow.agents.registry import MAX_FILE, Agent, split
 from sow.domain.inputs import agent_id
 from sow.domain.task import MAY_FIT
+from sow.errors import SowError, suggestion
 from sow.store.files.disk import Disk, read_text
 from sow.store.projects import project as projects
 
@@ -17,6 +16,73 @@ if TYPE_CHECKING:
     from sow.domain.documents.state import Chosen, Task
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
+
+FOLDER = os.path.join(os.path.dirname(__file__), "prompts_text")
+LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+TEXTS: dict[str, str] = {}  # cache: a run takes hundreds of turns with the same few prompts
+TASK = "{id}"  # placeholder for the worker's own task in a prompt
+
+
+def template_names(root: str = FOLDER) -> list[str]:
+    """Lists the packaged prompts below a folder by the names that `sow prompt` takes."""
+    prompt_names = []
+    for folder, _, files in os.walk(root):
+        inside = os.path.relpath(folder, root)
+        prompt_names += [
+            os.path.normpath(f"{inside}/{name.removesuffix('.md')}") for name in files if name.endswith(".md")
+        ]
+    return sorted(prompt_names)
+
+
+def load_template(name: str) -> str:
+    """Returns the text of one prompt as it was written."""
+    if name not in TEXTS:
+        TEXTS[name] = _read(name)
+    return TEXTS[name]
+
+
+def load_prompt(prompt_path: str) -> str:
+    """Returns the template of a role by its file name, such as implementer.md."""
+    return load_template(f"templates/{prompt_path.removesuffix('.md')}")
+
+
+def _read(name: str) -> str:
+    parts = name.split("/")
+    if all(part and LETTERS.issuperset(part) for part in parts):
+        try:
+            with open(f"{os.path.join(FOLDER, *parts)}.md", encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            pass
+    raise SowError(
+        f"failed to load prompt {name}: it does not exist",
+        suggestion(name, template_names()) or "see 'sow prompt --list'",
+    )
+
+
+def title(text: str) -> str:
+    """Returns a prompt's first heading, or its first line."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return next((line for line in lines if line.startswith("# ")), lines[0] if lines else "").removeprefix("# ")
+
+
+def quoted(text: str) -> str:
+    """Quotes text of others, so that no line of it can look like one of sow's."""
+    return "\n".join(f"| {line}" for line in text.splitlines())
+
+
+def render(text: str, *, sow: str, task: str) -> str:
+    """Puts the full path of sow into a prompt's commands, because some CLIs replace PATH; and the task's id."""
+    lines = []
+    fenced = False
+    for line in text.split("\n"):
+        if line.startswith("```"):
+            fenced = not fenced
+        if fenced and line.startswith("sow "):
+            line = f"{sow} {line.removeprefix('sow ')}"
+        lines.append(line.replace("`sow ", f"`{sow} "))
+    return "\n".join(lines).replace(TASK, task)
+
 
 REMINDER = (
     "Your turn ended, but the task is still in_progress. "
@@ -56,7 +122,7 @@ def project_part(home: Home, *, since: str = "", intro: str = PROJECT) -> str:
             break
         kept.append(entry)
     lines = [*goal, *reversed(kept)]
-    return f"{intro}\n{prompts.quoted(chr(10).join(lines))}" if lines else ""
+    return f"{intro}\n{quoted(chr(10).join(lines))}" if lines else ""
 
 
 def task_prompt(task_folder: TaskFolder, task: Task, sow: str, folder: str = "") -> str:
@@ -104,7 +170,7 @@ def load_role_prompt(agent: Agent) -> str:
     """Returns a role's prompt as it was written."""
     if agent.path:
         return split(read_text(Disk(), os.path.realpath(agent.path), MAX_FILE), agent.path)[1]
-    return prompts.load_prompt(agent.prompt_path)
+    return load_prompt(agent.prompt_path)
 
 
 def first_prompt(
@@ -116,7 +182,7 @@ def first_prompt(
         task_part += f"\n\n{packet}"
     role_prompt = load_role_prompt(agent).strip()
     if not agent.path:
-        return f"{prompts.render(role_prompt, sow=sow, task=task['id'])}\n\n{task_part}\n"
+        return f"{render(role_prompt, sow=sow, task=task['id'])}\n\n{task_part}\n"
     task_part += f"\n\nHow a worker works here, whatever its role: {sow} prompt guidance/common/contract"
     if delegates and agent.can_be_subagent:
         return (

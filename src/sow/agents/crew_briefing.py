@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sow.agents import prompts
-from sow.agents.agent import Agent
+from sow.agents import briefing
 from sow.agents.briefing import load_role_prompt
+from sow.agents.registry import Agent
 from sow.domain.workflows import contract_block
 
 CONTRACT = "protocol/agent-contract"
@@ -15,7 +15,7 @@ ROLE_GUIDANCE = "guidance/{role}/workflow"
 
 def with_contract(instructions: str) -> str:
     """Returns an agent's instructions with the current contract at the end."""
-    return contract_block.set_contract(instructions, prompts.load(CONTRACT))
+    return contract_block.set_contract(instructions, briefing.load_template(CONTRACT))
 
 
 def workflow_role_prompt(agent: Agent, sow: str, name: str) -> str:
@@ -23,8 +23,8 @@ def workflow_role_prompt(agent: Agent, sow: str, name: str) -> str:
     if agent.path:
         return load_role_prompt(agent).strip()
     guidance = ROLE_GUIDANCE.format(role=agent.name)
-    if guidance in prompts.names():
-        return prompts.render(prompts.load(guidance), sow=sow, task=name).strip()
+    if guidance in briefing.template_names():
+        return briefing.render(briefing.load_template(guidance), sow=sow, task=name).strip()
     return f"You play the role of {agent.name}: {agent.description}."
 
 

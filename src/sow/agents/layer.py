@@ -6,8 +6,8 @@ import json
 import os
 
 from sow import __version__
-from sow.agents import prompts
-from sow.agents.agent import STANDARD_AGENTS, Agent
+from sow.agents import briefing
+from sow.agents.registry import STANDARD_AGENTS, Agent
 from sow.domain.install import file_mark
 from sow.domain.install.layer import Layer, LayerFile
 from sow.errors import SowError, suggestion
@@ -60,7 +60,7 @@ def layer(name: str, *, user: bool) -> Layer:
 
 def commands() -> list[LayerSource]:
     """Every packaged slash command."""
-    names = prompts.names(os.path.join(FOLDER, "commands"))
+    names = briefing.template_names(os.path.join(FOLDER, "commands"))
     return [LayerSource(name, _read(f"commands/{name}.md")) for name in names]
 
 
@@ -83,7 +83,7 @@ def claude_command(source: LayerSource) -> str:
 def claude_agent(agent: Agent) -> str:
     """Formats a role as a subagent of Claude Code; its caller names the task."""
     tools = f"tools: {JUDGE_TOOLS}\n" if agent.is_judge else ""
-    role_prompt = prompts.load(f"templates/{agent.name}").replace(prompts.TASK, "010").strip()
+    role_prompt = briefing.load_template(f"templates/{agent.name}").replace(briefing.TASK, "010").strip()
     if agent.name != "orchestrator":
         role_prompt += "\n\n## Who you are to sow\n\n" + _read("subagent.md").replace("{role}", agent.name).strip()
     return _stamped(
@@ -130,7 +130,7 @@ def _claude(user: bool) -> Layer:
     pieces = [LayerFile(f".claude/{path}", text) for path, text in claude_files().items()]
     pieces.append(LayerFile(".claude/settings.json", _stamped(_document(settings()), file_mark.JSON), settings=True))
     if user:
-        contract = _stamped(prompts.load(CONTRACT), file_mark.PAGE)
+        contract = _stamped(briefing.load_template(CONTRACT), file_mark.PAGE)
         pieces.append(LayerFile(".claude/protocols/orchestration_agent_contract.md", contract))
     return Layer(pieces, (".claude/agents", ".claude/commands", ".claude/protocols"))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sow.agents import briefing, prompts
-from sow.agents.agent import Agent
+from sow.agents import briefing
+from sow.agents.registry import Agent
 
 ROLE = "orchestrator"
 
@@ -69,7 +69,7 @@ def resume_workflow(situation: Situation, *, name: str) -> Situation:
 def prompt(agent: Agent, situation: Situation) -> str:
     """Returns the whole prompt."""
     template = briefing.load_role_prompt(agent).strip()
-    role_prompt = template if agent.path else prompts.render(template, sow=situation.sow, task=prompts.TASK)
+    role_prompt = template if agent.path else briefing.render(template, sow=situation.sow, task=briefing.TASK)
     lines = [role_prompt, "", "## Where you are", ""]
     lines.append(f"- The repository is {situation.root}, on branch {situation.branch or '(none)'}.")
     lines += [f"- Call sow by its full path: {situation.sow}"] if situation.sow != "sow" else []

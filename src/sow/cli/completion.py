@@ -102,9 +102,9 @@ def _names(context: Context, kind: str) -> list[str]:
 
             return list(FIELDS)
         case "prompts":
-            from sow.agents import prompts
+            from sow.agents import briefing
 
-            return prompts.names()
+            return briefing.template_names()
         case "runs":
             from sow.store.runs import run_folder
 

@@ -10,8 +10,7 @@ from sow.config import Config
 from sow.domain.inputs import checked_line
 from sow.engine.turns.sow_command import session_command
 from sow.errors import SowError
-from sow.executors.binary import find_binary
-from sow.executors.executor_types import adapter
+from sow.executors.settings import adapter, find_binary
 from sow.system.process import program
 from sow.system.process.exit_code import ending_text
 from sow.system.terminal import err, escape_line, is_interactive

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 
 from sow.errors import SowError, SystemFailure, Waiting
-from sow.executors.binary import find_binary
+from sow.executors.settings import find_binary
 from sow.system import git
 from sow.system.environment import user_folder
 from sow.system.process.program import SteppedProgram

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from sow.cluster.turn_request import PROTOCOL, REFS, TurnRequest, is_token
 from sow.config import Config
 from sow.errors import SowError
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.settings import adapter as find_adapter
 from sow.store.files import checkout_home
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, remove_tree_quietly

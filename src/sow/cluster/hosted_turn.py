@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sow.agents.agent import PROJECT, Agent
-from sow.agents.registry import read_agent
+from sow.agents.registry import PROJECT, Agent, read_agent
 from sow.cluster.detached_turn import STOP
 from sow.cluster.host_folder import HostFolder, machine_name
 from sow.cluster.packet import BadPacket, Packet, files_below, pack, within_limits
@@ -29,7 +28,7 @@ from sow.engine.turns import recovery
 from sow.engine.turns.task_turn import FinishedTurn
 from sow.errors import Interrupted, SowError
 from sow.executors.adapter import Outcome
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.settings import adapter as find_adapter
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import Worktree
 from sow.store import git_watch, layout

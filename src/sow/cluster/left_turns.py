@@ -9,7 +9,7 @@ from sow.cluster.ssh_carrier import SshCarrier, parse_hosts
 from sow.config import Config
 from sow.engine.runs.stop import TurnElsewhere
 from sow.errors import SowError
-from sow.system.process.generator_steps import run_to_end
+from sow.system.process.child_process import run_to_end
 from sow.system.process.steps import Steps
 
 Ends = dict[TurnElsewhere, bool | SowError]  # whether each turn has ended, or why it cannot be stopped

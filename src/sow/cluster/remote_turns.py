@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sow.agents.agent import Agent
+from sow.agents.registry import Agent
 from sow.cluster import settling
 from sow.cluster.carrier import Carrier, TurnOrder
 from sow.cluster.packet import BadPacket, Packet

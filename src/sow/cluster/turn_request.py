@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from sow.agents.agent import Agent
+from sow.agents.registry import Agent
 from sow.cluster.packet import BadPacket, Packet, files_below, pack, within_limits
 from sow.domain.documents.state import ProjectState
 from sow.domain.inputs import is_task_id

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from sow.executors.adapter import Adapter as Adapter
     from sow.executors.adapter import AgentCommand as AgentCommand
     from sow.executors.adapter import Capabilities as Capabilities
+    from sow.executors.adapter import Event as Event
     from sow.executors.adapter import Request as Request
-    from sow.executors.events import Event as Event
     from sow.executors.library import ClaudeExecutor as ClaudeExecutor
     from sow.executors.library import CliExecutor as CliExecutor
     from sow.executors.library import CommandRunner as CommandRunner
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 # module → the names that it exports here
 EXPORTS = {
-    "adapter": ("GIVEN", "Adapter", "AgentCommand", "Capabilities", "Request"),
-    "events": ("Event",),
+    "adapter": ("GIVEN", "Adapter", "AgentCommand", "Capabilities", "Event", "Request"),
     "library": (
         "ClaudeExecutor", "CliExecutor", "CommandRunner", "CursorExecutor", "DefaultCommandRunner", "Executor",
         "ExecutorRegistry", "MockCommandRunner", "MockExecutor", "load_executors",

@@ -10,14 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Event
 from typing import Any, Protocol, runtime_checkable
 
-from sow.agents.agent import Agent
 from sow.agents.briefing import load_role_prompt
+from sow.agents.registry import Agent
 from sow.errors import SowError, SystemFailure, suggestion
 from sow.executors import settings
-from sow.executors.adapter import FILE, Adapter, AgentCommand, ProcessEnd, Request, Role
-from sow.executors.binary import find_binary, missing_binary, no_resumption
-from sow.executors.events import TurnSummary, is_session_id, transcript_line
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.adapter import (
+    FILE,
+    Adapter,
+    AgentCommand,
+    ProcessEnd,
+    Request,
+    Role,
+    TurnSummary,
+    is_session_id,
+    transcript_line,
+)
+from sow.executors.settings import adapter as find_adapter
+from sow.executors.settings import find_binary, missing_binary, no_resumption
 from sow.system import clock, plain_file
 from sow.system.environment import user_folder
 from sow.system.process.exit_code import ending_text

@@ -1,15 +1,101 @@
-"""Checks the settings of an executor against its type, and returns the program it runs."""
+"""Finds the type of an executor and its program, and checks its settings."""
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
 from sow.domain.inputs import is_model
-from sow.executors.executor_types import adapter
+from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from sow.executors.adapter import Adapter, Capabilities
+
+# type → (file, class)
+ADAPTERS = {
+    "claude": ("claude", "Claude"),
+    "cursor": ("cursor", "Cursor"),
+    "windsurf": ("windsurf", "Windsurf"),
+    "codex": ("codex", "Codex"),
+    "gemini": ("gemini", "Gemini"),
+    "opencode": ("opencode", "OpenCode"),
+    "copilot": ("copilot", "Copilot"),
+    "qwen": ("qwen", "Qwen"),
+    "amp": ("amp", "Amp"),
+    "aider": ("aider", "Aider"),
+    "command": ("command", "CommandLine"),
+    "simulated": ("simulated", "Simulated"),
+}
+# The executors that exist without configuration. `command` has no default program, so it needs a setting.
+DEFAULT_EXECUTORS = {("claude-code" if kind == "claude" else kind): kind for kind in ADAPTERS if kind != "command"}
+
+
+LOADED: dict[str, Adapter] = {}  # adapters of other packages, which take long to find
+
+
+def adapter(kind: str) -> Adapter:
+    """Returns the adapter of one executor type, built in or of another package."""
+    if kind in ADAPTERS:
+        module, name = ADAPTERS[kind]
+        instance: Adapter = getattr(import_module(f"sow.executors.clis.{module}"), name)()
+        return instance
+    if kind not in LOADED:
+        from sow.executors.plugins import load_plugin
+
+        LOADED[kind] = load_plugin(kind, ADAPTERS)
+    return LOADED[kind]
+
+
+def recorded_adapter(kind: str) -> Adapter:
+    """Returns the adapter of an earlier session; if its package is gone, one that reads plain text."""
+    try:
+        return adapter(kind)
+    except SowError:
+        return adapter("command")
+
+
+def find_binary(binary: str, environment: Mapping[str, str]) -> str:
+    """Returns the path of a program, or "" if it is not found."""
+    if os.path.isabs(binary):
+        return binary if os.access(binary, os.X_OK) and os.path.isfile(binary) else ""
+    # shutil.which adds a quarter of Python's start time to every spawn. It also accepts a relative path and empty or
+    # relative PATH entries, so a repository could decide which program runs.
+    if "/" in binary:
+        return ""
+    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, binary)
+        if os.path.isabs(path) and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return ""
+
+
+def missing_binary(name: str, binary: str, capabilities: Capabilities) -> SowError:
+    """Returns the error for a CLI that is not installed."""
+    need = f"requires the {binary} CLI to be installed and available on PATH"
+    if os.path.isabs(binary):
+        need = f"runs {binary}, which is not an executable file"
+    advice = program_advice(name, binary, capabilities).replace("Install:", f"Install {binary}:")
+    return SowError(f"executor binary not found: {binary}", f'Executor "{name}" {need}.\n\n{advice}')
+
+
+def program_advice(name: str, binary: str, capabilities: Capabilities) -> str:
+    """Returns how to install a missing program; one that the user's settings name is corrected there."""
+    if binary == capabilities.binary:
+        return f"Install: {capabilities.install}"
+    return f"Correct agents.executors.{name}.settings.{'binary' if capabilities.binary else 'command'}: sow config edit"
+
+
+def no_resumption(name: str, task: str, agent: str) -> SowError:
+    """Returns the error for a CLI that cannot resume a session."""
+    lines = [f"Cannot resume task {task}. Consider:" if task else "Consider:"]
+    command = f": sow agent spawn {agent} {task} --fresh" if task else ""
+    lines += [f"  - Spawning a new worker instance{command}"]
+    lines += ["  - Switching to an executor with session support (claude-code, cursor)"]
+    return SowError(f'executor "{name}" does not support session resumption', "\n".join(lines))
+
 
 # setting → the only type that has it
 TYPE_OF_SETTING = {"command": "command", "allow_empty": "command", "scenario": "simulated"}

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from sow.errors import SowError
-from sow.executors.binary import find_binary
+from sow.executors.settings import find_binary
 from sow.forge.forge import GITHUB, ForgeError
 from sow.system import clock
 from sow.system import environment as environments

@@ -15,11 +15,19 @@ from dataclasses import dataclass, field
 from sow.domain.documents.state import Task
 from sow.domain.task import worktree_name
 from sow.errors import SowError
-from sow.gitwork.diffs import changed_paths
-from sow.gitwork.kept_commits import LARGEST, KeptCommits, commits_in
-from sow.gitwork.repository import STATE_PATHS, Repository, is_below, path_of
-from sow.gitwork.setup_files import setup_paths
-from sow.gitwork.worktree import INDEX, NOT_PERMITTED, Worktree, is_behind_link, make_readable, remove_file
+from sow.gitwork.repository import STATE_PATHS, Repository, changed_paths, is_below, path_of
+from sow.gitwork.slots import setup_paths
+from sow.gitwork.worktree import (
+    INDEX,
+    LARGEST,
+    NOT_PERMITTED,
+    KeptCommits,
+    Worktree,
+    commits_in,
+    is_behind_link,
+    make_readable,
+    remove_file,
+)
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
 from sow.system import git, plain_file

@@ -11,8 +11,7 @@ from sow.domain.text.units import listed
 from sow.errors import SystemFailure, Waiting
 from sow.forge.api import clean
 from sow.forge.connect import hide_password
-from sow.gitwork.fast_forward import Delivered, fast_forward
-from sow.gitwork.integration_branch import merge_commits, with_state_of
+from sow.gitwork.integration_branch import Delivered, fast_forward, merge_commits, with_state_of
 from sow.gitwork.repository import Repository
 from sow.store.state_commit import PROJECT, WORKFLOWS
 from sow.system.git import GitResult

@@ -10,8 +10,7 @@ from sow.domain.documents.state import Task
 from sow.domain.reviews.line_comment import LineComment
 from sow.domain.task import worktree_name
 from sow.errors import SowError
-from sow.gitwork.diffs import OPTIONS
-from sow.gitwork.repository import Repository
+from sow.gitwork.repository import OPTIONS, Repository
 from sow.store.files.disk import Disk, read_text
 from sow.system import git
 

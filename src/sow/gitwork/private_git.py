@@ -13,9 +13,8 @@ from _blake2 import blake2b  # hashlib loads much more
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from sow.gitwork.kept_commits import LARGEST, OBJECT
 from sow.gitwork.repository import Repository
-from sow.gitwork.worktree import Worktree
+from sow.gitwork.worktree import LARGEST, OBJECT, Worktree
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import is_folder, remove_quietly, remove_tree_quietly
 from sow.system import clock, git, plain_file

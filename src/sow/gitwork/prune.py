@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from sow.gitwork.kept_commits import KEEP
 from sow.gitwork.repository import Repository
 from sow.gitwork.salvage import (
     BRANCH,
@@ -23,7 +22,7 @@ from sow.gitwork.salvage import (
     works_by_merge,
 )
 from sow.gitwork.slots import remove_free
-from sow.gitwork.worktree import Worktree
+from sow.gitwork.worktree import KEEP, Worktree
 from sow.gitwork.worktrees import Worktrees
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, remove_tree_quietly

@@ -1,4 +1,4 @@
-"""Runs git in a home: reads commits, moves refs, and locks the repository for one sow process at a time."""
+"""Runs git in a home: reads and compares commits and folders, moves refs, and locks the repository for one process."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from sow.domain.documents.state import Run
+from sow.domain.text.units import listed
 from sow.errors import SowError, SystemFailure
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import Lock, remove_quietly
+from sow.store.files.disk import Lock, claim_times, remove_quietly
+from sow.store.git_watch import changed_keys
 from sow.system import git
 from sow.system.git import GitResult
 
@@ -296,3 +300,148 @@ class DeliveryRefused:
 
     reason: str
     hint: str
+
+
+# No program chosen by the repository runs. A file of more than ten megabytes is named but not printed.
+DIFF_OPTIONS = (
+    "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short", "--ignore-submodules=none",
+)  # fmt: skip
+OPTIONS = ("-c", "core.bigFileThreshold=10m", "-c", "diff.context=3")
+LONGEST_NAME = 1000  # bytes read per file, at most
+WITHOUT_STATE = ("--", ".", ":(exclude).sow/project")  # the paths of a change without the state files of the project
+LIST_SHARE = 4  # if the patch is too long, a quarter of the limit goes to the list of files
+
+
+def changed_paths(repository: Repository, base: str, commit: str) -> list[str]:
+    """Returns every path that differs, both old and new names."""
+    output = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit)
+    return [path for path in output.split("\0") if path]
+
+
+def patch(repository: Repository, base: str, commit: str, limit: int, paths: Sequence[str] = ()) -> tuple[str, bool]:
+    """Returns the difference as a patch of at most `limit` bytes, and whether it is complete."""
+    arguments = ["diff-tree", "-p", "-r", *DIFF_OPTIONS, repository.commit_of(base), repository.commit_of(commit)]
+    arguments += paths
+    return git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit)
+
+
+def changed_files(
+    repository: Repository, base: str, commit: str, limit: int, paths: Sequence[str] = ()
+) -> tuple[list[dict[str, Any]], bool]:
+    """Returns at most `limit` changed files with added and removed lines (None if binary), and whether that is all."""
+    arguments = ["diff-tree", "-r", "-z", "--numstat", "--no-renames"]
+    arguments += [repository.commit_of(base), repository.commit_of(commit), *paths]
+    output, complete = git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit * LONGEST_NAME)
+    rows = [line.split("\t", 2) for line in output.split("\0")]
+    files = [
+        {"path": path, "added": _count(added), "removed": _count(removed)}
+        for added, removed, path in (row for row in rows if len(row) == 3)
+    ]
+    return files[:limit], complete and len(files) <= limit
+
+
+def ends_of_run(repository: Repository, run: Run) -> tuple[str, str] | None:
+    """Returns the commit on which a run began and the one of its last merge, or None if one of them is not here."""
+    base, head = repository.find_commit(run["base"]), repository.find_commit(run.get("head") or run["base"])
+    return (base, head) if base and head else None
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def diff(repository: Repository, base: str, commit: str, limit: int) -> str:
+    """Returns the difference as a patch of at most `limit` bytes. If it is cut, a list of the files comes first."""
+    base, commit = repository.commit_of(base), repository.commit_of(commit)
+    text, complete_patch = patch(repository, base, commit, limit)
+    if complete_patch:
+        return text
+    arguments = ["diff-tree", "-r", "--numstat", "--no-renames", base, commit]
+    listing, complete = git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit // LIST_SHARE)
+    if not complete:
+        listing = listing.rpartition("\n")[0] + "\n… and more\n"
+    remaining = max(limit - len(listing.encode()), 0)
+    beginning = text.encode()[:remaining].decode("utf-8", "ignore").rpartition("\n")[0]
+    return f"{listing}\n{beginning}\n… cut at {limit} bytes: see 'git diff {base[:12]} {commit[:12]}'\n"
+
+
+# State files and aider's notes are no work. Git does not look into submodules, because it would use their settings,
+# which a worker can write.
+LOOK = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty", "--"]
+LOOK += [".", ":(exclude).sow", ":(exclude).aider*"]
+
+MOST = 8  # names in a remark
+
+
+def folder_state(folder: str) -> str:
+    """Returns the commit and every path that differs from it, with the time it was last written."""
+    head = git.run(["rev-parse", "HEAD"], cwd=folder, check=False).strip()
+    return "\n".join([head, *(f"{path} {facts}" for path, facts in differing_files(folder).items())])
+
+
+def differing_files(folder: str) -> dict[str, str]:
+    """Returns every path that differs from the commit: how it differs, and when it was last written."""
+    entries = git.run(LOOK, cwd=folder, check=False).split("\0")
+    return {entry[3:]: f"{entry[:2]} {_stamp(os.path.join(folder, entry[3:]))}" for entry in entries if entry}
+
+
+def _stamp(path: str) -> str:
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return "gone"
+    return f"{facts.st_mtime_ns} {facts.st_size}"
+
+
+class FolderWatch:
+    """Watches a working folder from the start of a turn: whether it changed, and who else may have changed it."""
+
+    def __init__(self, home: Home, folder: str, task: str) -> None:
+        self.home = home
+        self.folder = folder
+        self.task = task
+        self.traces = claim_times(home.claims)
+        self.held = self._held(self.traces)
+        self.before = folder_state(folder)
+
+    def changed(self) -> bool:
+        """Returns whether the folder has changed."""
+        return folder_state(self.folder) != self.before
+
+    def other_tasks(self) -> list[str]:
+        """Lists the other tasks that were worked on in this folder meanwhile. The changes may be theirs."""
+        if self.folder != self.home.root:
+            return []  # a task's own worktree
+        current = claim_times(self.home.claims)
+        touched = {task for task, when in current.items() if when != self.traces.get(task)}
+        return sorted((touched | self.held | self._held(current)) - {self.task})
+
+    def _held(self, tasks: dict[str, int]) -> set[str]:
+        return {task for task in tasks if task != self.task and self.home.task_holder(task)}
+
+
+class HomeSnapshot:
+    """The user's checkout, branches, tags and stash at one moment. store/git_watch.py compares the git folder."""
+
+    def __init__(self, repository: Repository) -> None:
+        checkout = repository.home.checkout
+        self.branch = checkout.branch()
+        self.head = repository.find_commit("HEAD")
+        self.files = differing_files(checkout.root)
+        refs = repository.refs("refs/heads/", "refs/tags/", "refs/stash")
+        self.refs = {name: oid for name, oid in refs.items() if not name.startswith("refs/heads/sow/")}
+
+    def changes_since(self, earlier: HomeSnapshot) -> list[str]:
+        """Lists what changed since the earlier snapshot, by the user or by a worker that left its worktree."""
+        changes = []
+        if self.branch != earlier.branch:
+            changes.append(
+                f"the home checkout is on {self.branch or 'no branch'} and was on {earlier.branch or 'none'}"
+            )
+        if self.head != earlier.head:
+            changes.append(f"the home checkout is at {self.head[:12]} and was at {earlier.head[:12]}")
+        if paths := changed_keys(self.files, earlier.files):
+            changes.append(f"files of the home checkout changed: {listed(paths, MOST)}")
+        if names := changed_keys(self.refs, earlier.refs):
+            changes.append(f"branches, tags or the stash changed: {listed(names, MOST)}")
+        return changes

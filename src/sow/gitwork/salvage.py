@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 from sow.domain.inputs import is_task_id
 from sow.errors import SowError
-from sow.gitwork.kept_commits import KEEP
 from sow.gitwork.repository import Repository
 from sow.gitwork.slots import is_slot
-from sow.gitwork.worktree import Worktree
+from sow.gitwork.worktree import KEEP, Worktree
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
 from sow.store.runs import run_folder

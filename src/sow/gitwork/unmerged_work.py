@@ -9,7 +9,7 @@ from sow.domain.task import ENDED_STATUSES, worktree_name
 from sow.domain.text.units import listed
 from sow.errors import SowError
 from sow.gitwork.repository import Repository
-from sow.gitwork.setup_files import setup_paths
+from sow.gitwork.slots import setup_paths
 from sow.gitwork.worktree import Worktree
 from sow.store.files.checkout_home import Home
 from sow.system import git

@@ -10,12 +10,11 @@ from typing import Any
 from sow.domain.inputs import is_task_id
 from sow.domain.text.agent_files import is_agent_file
 from sow.errors import SowError
-from sow.gitwork import setup_files
+from sow.gitwork import slots
 from sow.gitwork.collect import CollectedWork, Collection, collect
-from sow.gitwork.kept_commits import KEEP, KeptCommits, commits_in
 from sow.gitwork.private_git import PrivateGit
 from sow.gitwork.repository import DeliveryRefused, Repository
-from sow.gitwork.worktree import SETUP_MARK, Worktree, ensure_linked, make_readable
+from sow.gitwork.worktree import KEEP, SETUP_MARK, KeptCommits, Worktree, commits_in, ensure_linked, make_readable
 from sow.store.files.disk import remove_tree_quietly
 from sow.system import git
 from sow.system.process import process_tree
@@ -138,7 +137,7 @@ class Worktrees:
             and worktree.branch() == self._ref(task)
             and not git.unfinished_operations(worktree.git_dir)
         )
-        return fresh and not (at_base and not worktree.dirty_paths(setup_files.setup_paths(worktree)))
+        return fresh and not (at_base and not worktree.dirty_paths(slots.setup_paths(worktree)))
 
     def _restart(self, worktree: Worktree, task: str, base: str) -> None:
         """Pins the worktree's content and resets it to the base. If it is interrupted, the next call completes it."""
@@ -149,7 +148,7 @@ class Worktrees:
         self.repository.set_ref(ref, base, why="started again")
         worktree.git("symbolic-ref", "-m", "sow: started again", "HEAD", ref)
         worktree.checkout_files(base)
-        worktree.clean(spare=setup_files.setup_paths(worktree))
+        worktree.clean(spare=slots.setup_paths(worktree))
         git.remove_file(f"{worktree.git_dir}/{SETUP_MARK}")
         git.remove_file(mark)
 
@@ -185,7 +184,7 @@ class Worktrees:
             self.repository.set_ref(ref, head, why="received")
             worktree.git("symbolic-ref", "-m", "sow: received", "HEAD", ref)
             worktree.checkout_files(files)
-            worktree.clean(spare=setup_files.setup_paths(worktree), options="-fd")
+            worktree.clean(spare=slots.setup_paths(worktree), options="-fd")
 
     def pinned(self, task: str) -> list[str]:
         """Returns the commits that are pinned for a task."""
@@ -199,12 +198,12 @@ class Worktrees:
     def install_setup_files(self, task: str, settings: Mapping[str, Any]) -> list[list[str]]:
         """Links and copy ignored files into a worktree. Returns the set-up commands that must still run there."""
         with self.repository.locked():
-            return setup_files.install_setup_files(Worktree(self.repository, self._name(task)), settings)
+            return slots.install_setup_files(Worktree(self.repository, self._name(task)), settings)
 
     def record_setup(self, task: str, settings: Mapping[str, Any]) -> None:
         """Records that the set-up commands have run."""
         with self.repository.locked():
-            setup_files.record_setup(Worktree(self.repository, self._name(task)), settings)
+            slots.record_setup(Worktree(self.repository, self._name(task)), settings)
 
     def collect(self, task: str, iteration: int, message: str, base: str) -> CollectedWork:
         """Collects a worker's changes into one commit on the task's branch, and pins every commit that it made."""
@@ -293,7 +292,7 @@ class Worktrees:
             if refused or dry_run:
                 return refused
             if os.path.isdir(worktree.path):
-                setup_files.remove_setup_files(worktree)
+                slots.remove_setup_files(worktree)
             # Without --force, git checks for changes with the current filters. We have checked with ours.
             done = self.repository.run_git(["worktree", "remove", "--force", "--", worktree.path])
             if done.code:
@@ -317,7 +316,7 @@ class Worktrees:
             return DeliveryRefused(f"process {pid} ({name}) works in {worktree.path}", "end it, and try again")
         if os.path.exists(f"{worktree.git_dir}/locked"):
             return DeliveryRefused(f"worktree {task} is locked", f"git worktree unlock {worktree.path}")
-        dirty = worktree.dirty_paths(setup_files.setup_paths(worktree))
+        dirty = worktree.dirty_paths(slots.setup_paths(worktree))
         if dirty:
             return DeliveryRefused(
                 f"worktree {task} has work that is not committed: {dirty[0]}", f"look at {worktree.path}"

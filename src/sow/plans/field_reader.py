@@ -8,8 +8,7 @@ from typing import Any
 from sow.domain.plans.plan import Plan, kind_of
 from sow.domain.text import yaml_nodes
 from sow.domain.text.yaml_nodes import BadYamlError, Node
-from sow.plans.typo_hints import nearest
-from sow.plans.values import is_integer, looks_like_dependency
+from sow.plans.values import is_integer, looks_like_dependency, nearest
 
 OTHER_BREAKS = ("\x85", "\u2028", "\u2029")  # YAML ends a line at these invisible characters
 

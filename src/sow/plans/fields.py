@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sow.domain.plans.plan import Plan, PlanTask, kind_of
 from sow.domain.text import path_pattern
 from sow.plans import values
-from sow.plans.dependencies import MAX_REFERENCES, dependencies
+from sow.plans.values import MAX_REFERENCES, dependencies
 
 YES = ("yes", "true", "y", "on")
 NO = ("no", "false", "n", "off")

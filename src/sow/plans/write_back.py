@@ -8,9 +8,8 @@ from typing import Any
 
 from sow.domain.plans.plan import Plan, PlanSource, PlanTask
 from sow.errors import SowError
-from sow.plans import checks, reader, values
-from sow.plans.markdown import status as markdown_status
-from sow.plans.task_lists import formats
+from sow.plans import reader, values
+from sow.plans.markdown import reader as markdown_reader
 from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.values import Edit, StatusRefusal, status_word
 
@@ -39,10 +38,10 @@ def with_progress(
     """
     body = source.text.removeprefix(BOM)
     text = _with_unix_newlines(body)
-    tool = formats.module_of(formats.format_of(source.name, text))
+    tool = reader.module_of(reader.format_of(source.name, text))
     plan = Plan()
     tool.read(plan, source, text)
-    checks.check_numbers(plan)
+    reader.check_numbers(plan)
     for error in plan.errors:
         raise SowError(f"{error.location}: {error.message}", error.hint)
     before: dict[str, str] = tool.words(source, text)
@@ -87,7 +86,7 @@ def _edits(body: str, changes: list[tuple[PlanTask, str]]) -> list[Edit]:
 
         edit_of = yaml_status.places(text)
     else:
-        edit_of = markdown_status.status_editor(text)
+        edit_of = markdown_reader.status_editor(text)
     edits = []
     for task, status in changes:
         try:

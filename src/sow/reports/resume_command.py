@@ -141,7 +141,7 @@ def task_resume_command(folder: TaskFolder, task: Task) -> str:
 
 def is_resumable(folder: TaskFolder, task: Task) -> bool:
     """Returns whether the CLI of a task's session can resume it; an unknown CLI is assumed to."""
-    from sow.executors.executor_types import recorded_adapter
+    from sow.executors.settings import recorded_adapter
     from sow.store.runs import sessions
 
     record = sessions.current(folder, task["session_id"]) if "session_id" in task else None

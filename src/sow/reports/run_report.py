@@ -322,12 +322,12 @@ def render(home: Home, folder: RunFolder, form: str, hint_context: HintContext =
 
 def _changes(folder: RunFolder) -> Document | None:
     """Returns the files that a run changed, without the state of the project; None if its commits are not here."""
-    from sow.gitwork import diffs
+    from sow.gitwork import repository as repositories
     from sow.gitwork.repository import Repository
 
     repository = Repository(folder.home)
-    ends = diffs.ends_of_run(repository, folder.run)
+    ends = repositories.ends_of_run(repository, folder.run)
     if not ends:
         return None
-    files, is_complete = diffs.changed_files(repository, *ends, MOST_FILES, diffs.WITHOUT_STATE)
+    files, is_complete = repositories.changed_files(repository, *ends, MOST_FILES, repositories.WITHOUT_STATE)
     return {"files": files, "complete": is_complete}

@@ -1,4 +1,4 @@
-"""What makes two calls differ: the time, random ids, and the step at which a test kills the process."""
+"""Gives each call what differs between two calls: the time, random ids, and the step at which a test kills it."""
 
 from __future__ import annotations
 

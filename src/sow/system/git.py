@@ -5,7 +5,8 @@ seal exists, that variable names a folder of ours outside of the repository. It 
 the seal was made, and links to the objects and refs of the repository.
 
 A worktree is a folder with a pointer in its file .git, and a record in the shared git folder that points back. Each of
-the two can be lost while the other, and the work, is still there; git itself gives up then."""
+the two can be lost while the other, and the work, is still there; git itself gives up then.
+"""
 
 from __future__ import annotations
 

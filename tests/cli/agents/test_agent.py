@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sow.agents import prompts
+from sow.agents import briefing
 from sow.agents.registry import AgentRegistry
 
 if TYPE_CHECKING:
@@ -103,9 +103,12 @@ def test_show_prints_the_role_and_its_text(repo: Repo) -> None:
     """A built-in role is shown with its template, its executor and the origin of the binding."""
     out = repo.ok("agent", "show", "implementer").out
     assert "claude-code (default)" in out and "Must be able to" in out
-    assert out.endswith(prompts.load("templates/implementer"))
+    assert out.endswith(briefing.load_template("templates/implementer"))
     document = repo.ok("agent", "show", "implementer", "--json").json
-    assert document["prompt"] == prompts.load("templates/implementer") and document["executor_origin"] == "default"
+    assert (
+        document["prompt"] == briefing.load_template("templates/implementer")
+        and document["executor_origin"] == "default"
+    )
 
 
 def test_show_names_the_file_of_a_role_and_its_ignored_keys(repo: Repo) -> None:

@@ -17,10 +17,10 @@ from support.paths import ROOT
 from support.quick_cases import all_of, few_of
 
 from sow import config
-from sow.agents.agent import STANDARD_AGENTS
+from sow.agents.registry import STANDARD_AGENTS
 from sow.cli.command import find, parse
 from sow.cli.setup.config_file import template
-from sow.executors.executor_types import ADAPTERS, DEFAULT_EXECUTORS
+from sow.executors.settings import ADAPTERS, DEFAULT_EXECUTORS
 from sow.store.formats.schema import document
 
 SOW = str(Path(sys.executable).parent / "sow")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sow.executors.executor_types import adapter
+from sow.executors.settings import adapter
 
 CLAUDE = adapter("claude").capabilities
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sow.agents import prompts
+from sow.agents import briefing
 
 if TYPE_CHECKING:
     from conftest import Repo
@@ -40,7 +40,7 @@ print(json.dumps({{"type": "result", "subtype": "success", "is_error": False, "r
 def test_a_prompt_is_printed_as_it_is_packaged(repo: Repo) -> None:
     """`sow prompt guidance/implementer/base` prints that file, and nothing else."""
     result = repo.ok("prompt", "guidance/implementer/base")
-    assert result.out == prompts.load("guidance/implementer/base") and result.err == ""
+    assert result.out == briefing.load_template("guidance/implementer/base") and result.err == ""
 
 
 def test_a_worker_reads_its_own_task_and_the_full_path_of_sow(task_repo: Repo) -> None:
@@ -49,7 +49,7 @@ def test_a_worker_reads_its_own_task_and_the_full_path_of_sow(task_repo: Repo) -
     line = next(line for line in out.split("\n") if line.endswith("task show 010"))
     sow = line.removesuffix(" task show 010")
     assert Path(sow).is_absolute() and Path(sow).name == "sow" and Path(sow).is_file()
-    assert "`sow " not in out and prompts.TASK not in out
+    assert "`sow " not in out and briefing.TASK not in out
 
 
 def test_a_prompt_can_be_read_anywhere(tmp_path: Path, bare_repo: Repo) -> None:
@@ -62,9 +62,9 @@ def test_the_list_has_every_prompt_with_its_title(repo: Repo) -> None:
     """`--list` shows the names that the command accepts, with their titles; `--json` is one document."""
     listed = repo.ok("prompt", "--list").out.split("\n")
     assert listed[0].split() == ["PROMPT", "WHAT", "IT", "IS"]
-    assert [line.split()[0] for line in listed[1:-1]] == prompts.names()
+    assert [line.split()[0] for line in listed[1:-1]] == briefing.template_names()
     result = repo.ok("prompt", "--list", "--json").json["prompts"]
-    assert [entry["name"] for entry in result] == prompts.names()
+    assert [entry["name"] for entry in result] == briefing.template_names()
     assert {"name": "templates/implementer", "title": "Implementer"} in result
     assert all(item["title"] for item in result)
 
@@ -85,7 +85,7 @@ def test_one_prompt_as_json(repo: Repo) -> None:
     """`--json` gives the name, the title and the text."""
     document = repo.ok("prompt", "guidance/planner/plan-format", "--json").json
     assert document["title"] == "The format of a plan"
-    assert document["text"] == prompts.load("guidance/planner/plan-format")
+    assert document["text"] == briefing.load_template("guidance/planner/plan-format")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_an_invalid_task_id_is_refused(repo: Repo) -> None:
 def test_names_are_completed(repo: Repo) -> None:
     """The shell offers the prompts that begin with what is typed."""
     offered = repo.ok("completion", "words", "--", "prompt", "guidance/common/").out.split()
-    assert offered == [name for name in prompts.names() if name.startswith("guidance/common/")]
+    assert offered == [name for name in briefing.template_names() if name.startswith("guidance/common/")]
 
 
 def test_a_worker_can_start_from_its_prompt_alone(repo: Repo, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from conftest import Repo
 from support.workflow_repo import EXAMPLE, PLAN, WorkflowRepo
 
-from sow.agents import prompts
+from sow.agents import briefing
 from sow.domain.workflows import contract_block
 
 
@@ -32,7 +32,7 @@ def test_new_makes_the_folder_and_the_form(bare_repo: Repo) -> None:
     out = bare_repo.ok("workflow", "new", "user_management").out
     assert "fill in orchestration/conversation_summary_user_management.md, then: sow workflow design" in out
     text = (bare_repo.root / "orchestration/conversation_summary_user_management.md").read_text()
-    form = prompts.load("protocol/conversation-summary")
+    form = briefing.load_template("protocol/conversation-summary")
     assert text == form.replace("[Task Name]", "user_management")
     for heading in (
         "## What We're Trying to Accomplish", "## Key Decisions Made", "## Constraints & Assumptions",
@@ -114,10 +114,10 @@ def test_verify_puts_the_contract_into_every_agents_instructions(designed: Workf
     for place in (designed.orchestration / "agents").glob("*/agent_instructions.md"):
         text = place.read_text()
         assert text.count(contract_block.START) == 1 and "an old contract" not in text
-        assert prompts.load("protocol/agent-contract").strip() in text
+        assert briefing.load_template("protocol/agent-contract").strip() in text
     assert contract_block.remove_blocks(path.read_text()) == before
     repo.ok("workflow", "verify", "--executor", "simulated")
-    assert path.read_text() == contract_block.set_contract(before, prompts.load("protocol/agent-contract"))
+    assert path.read_text() == contract_block.set_contract(before, briefing.load_template("protocol/agent-contract"))
 
 
 BROKEN = {

@@ -9,9 +9,8 @@ import pytest
 from support.quick_cases import all_of
 
 from executors.sample_turn import CLOSED, FOLDER, JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
-from sow.executors.adapter import Role
+from sow.executors.adapter import Role, TurnSummary
 from sow.executors.clis.claude import Claude
-from sow.executors.events import TurnSummary
 
 NEW, OLD = ["-p", "--session-id", SESSION], ["-p", "--resume", SESSION]
 PLAIN = ["--output-format", "stream-json", "--verbose", "--settings", '{"disableAllHooks":true}']

@@ -9,9 +9,8 @@ from typing import Any
 from support.quick_cases import all_of
 
 from executors.sample_turn import JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
-from sow.executors.adapter import ASSIGNED, Role
+from sow.executors.adapter import ASSIGNED, Role, TurnSummary
 from sow.executors.clis.codex import Codex
-from sow.executors.events import TurnSummary
 
 COMMON = ["exec", "--json", "--skip-git-repo-check", "--config", "features.unbounded_connection_retries=false"]
 COMMON += ["--config", "features.hooks=false", "--config", 'approval_policy="never"']

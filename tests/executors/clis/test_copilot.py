@@ -9,8 +9,8 @@ import pytest
 from support.quick_cases import all_of
 
 from executors.sample_turn import CLOSED, FOLDER, JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
+from sow.executors.adapter import TurnSummary
 from sow.executors.clis.copilot import Copilot
-from sow.executors.events import TurnSummary
 
 COMMON = ["-C", "/repo", "--output-format", "json", "--usage-output-file", f"{FOLDER}/usage.json"]
 COMMON += ["--no-auto-update", "--no-ask-user"]

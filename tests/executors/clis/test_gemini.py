@@ -11,9 +11,8 @@ import pytest
 from support.quick_cases import all_of
 
 from executors.sample_turn import FOLDER, JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
-from sow.executors.adapter import READ_ONLY_COMMANDS, ProcessEnd, Role
+from sow.executors.adapter import READ_ONLY_COMMANDS, ProcessEnd, Role, TurnSummary
 from sow.executors.clis.gemini import Gemini
-from sow.executors.events import TurnSummary
 
 NEW, OLD = ["--session-id", SESSION], ["--resume", SESSION]
 STREAM = ["--output-format", "stream-json"]

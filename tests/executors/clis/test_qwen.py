@@ -8,9 +8,8 @@ from typing import Any
 from support.quick_cases import all_of
 
 from executors.sample_turn import CLOSED, JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
-from sow.executors.adapter import ProcessEnd, Role
+from sow.executors.adapter import ProcessEnd, Role, TurnSummary
 from sow.executors.clis.qwen import Qwen
-from sow.executors.events import TurnSummary
 
 NEW, OLD = ["--session-id", SESSION], ["--resume", SESSION]
 STREAM = ["--output-format", "stream-json"]

@@ -10,6 +10,15 @@ from support.quick_cases import all_of
 
 from executors.sample_turn import SESSION, told
 from sow.engine.turns.runner import read_connection
+from sow.executors.adapter import (
+    MAX_CHARACTERS,
+    MOST_LINES,
+    MOST_REFUSALS,
+    Event,
+    TurnSummary,
+    excerpt,
+    transcript_line,
+)
 from sow.executors.clis.amp import Amp
 from sow.executors.clis.claude import Claude
 from sow.executors.clis.codex import Codex
@@ -18,7 +27,6 @@ from sow.executors.clis.cursor import Cursor
 from sow.executors.clis.gemini import Gemini
 from sow.executors.clis.opencode import OpenCode
 from sow.executors.clis.qwen import Qwen
-from sow.executors.events import MAX_CHARACTERS, MOST_LINES, MOST_REFUSALS, Event, TurnSummary, excerpt, transcript_line
 
 INSTALL = {"command": "npm install left-pad"}
 APPROVAL = "This command requires approval"

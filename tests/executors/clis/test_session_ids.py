@@ -6,12 +6,11 @@ import pytest
 from support.quick_cases import all_of
 
 from executors.sample_turn import SESSION, told
-from sow.executors.adapter import Adapter
+from sow.executors.adapter import Adapter, is_session_id
 from sow.executors.clis.amp import Amp
 from sow.executors.clis.copilot import Copilot
 from sow.executors.clis.cursor import Cursor
 from sow.executors.clis.opencode import OpenCode
-from sow.executors.events import is_session_id
 
 HOSTILE = ["", "-x", "--dangerously-allow-all", "-", "a b", "a\nb", "a\0b", "../../x", "a/b", "a;b", "$(x)", "`x`", "ä"]
 HOSTILE += ["a" * 201, "\u202ea", "\x1b[2J", "a=b", "'", '"', "{}", "٣", "---"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sow.executors.executor_types import ADAPTERS, adapter
+from sow.executors.settings import ADAPTERS, adapter
 from sow.simulated.scenario import nonce_in, steps
 
 NONCE = "6f1c1f0e-9d7a-4a53-8d0e-2f6a4b1c0d3e"

@@ -15,7 +15,7 @@ from support.worktree_repo import WorktreeRepo
 from guarantees.disk_faults.test_state import MEANS, MOUNTED, prefix_for
 from guarantees.fresh_process import in_fresh_process
 from sow.errors import SystemFailure
-from sow.gitwork.fast_forward import Delivered
+from sow.gitwork.integration_branch import Delivered
 
 
 def prepare(worktree_repo: WorktreeRepo) -> Any:

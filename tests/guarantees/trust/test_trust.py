@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.quick_cases import few_of
 
-from sow.agents.agent import JUDGES
-from sow.executors.executor_types import DEFAULT_EXECUTORS, adapter
+from sow.agents.registry import JUDGES
+from sow.executors.settings import DEFAULT_EXECUTORS, adapter
 
 if TYPE_CHECKING:
     from conftest import Repo, Result

@@ -15,8 +15,8 @@ from support.worktree_repo import BRANCH, WorktreeRepo
 
 from guarantees.fresh_process import in_fresh_process, shard
 from guarantees.killed_child import again, in_child
-from sow.gitwork import diffs
-from sow.gitwork.fast_forward import Delivered
+from sow.gitwork import repository
+from sow.gitwork.integration_branch import Delivered
 
 SEEDS = range(200) if FULL else range(20)
 GROUPS = [list(SEEDS)[number :: len(SEEDS) // 5] for number in range(len(SEEDS) // 5)]
@@ -174,7 +174,7 @@ class Story:
         self.kills += first.killed
         ended = in_child(lambda: finish(again(self.root))) if first.killed else first
         self.wrong += [ended.error] if ended.error else []
-        changed = set(diffs.changed_paths(worktree_repo.worktrees.repository, old, "HEAD"))
+        changed = set(repository.changed_paths(worktree_repo.worktrees.repository, old, "HEAD"))
         after, kept = but_for(worktree_repo.user_side(), changed), but_for(before, changed)
         self.wrong += [f"finish: {key} was {kept[key]} and is {after[key]}" for key in kept if kept[key] != after[key]]
         self.wrong += [

@@ -7,7 +7,7 @@ from support.quick_cases import all_of
 
 from plans.plan_text import FIXTURES
 from plans.task_lists.lists import SPEC_KIT, TASK_MASTER, sample
-from sow.plans.task_lists.formats import format_of
+from sow.plans.reader import format_of
 
 KNOWN = {
     SPEC_KIT: "spec-kit",

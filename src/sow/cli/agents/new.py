@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sow.agents.agent import FOLDER
-from sow.agents.registry import split
+from sow.agents.registry import FOLDER, split
 from sow.cli.context import Context
 from sow.domain import inputs
 from sow.domain.inputs import is_role_name

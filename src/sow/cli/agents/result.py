@@ -11,7 +11,7 @@ from sow.domain.documents.state import SessionTurn
 from sow.domain.text.units import dollars, format_seconds
 from sow.engine.turns.task_turn import FinishedTurn
 from sow.errors import Interrupted, SystemFailure, Waiting
-from sow.executors.executor_types import adapter
+from sow.executors.settings import adapter
 from sow.reports.idle_tasks import ProjectRuns
 from sow.reports.resume_command import task_resume_command
 from sow.store.files.checkout_home import Home

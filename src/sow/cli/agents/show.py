@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sow.agents.agent import Agent
 from sow.agents.briefing import load_role_prompt
-from sow.agents.registry import AgentRegistry, read_agent, real_path
+from sow.agents.registry import Agent, AgentRegistry, read_agent, real_path
 from sow.cli.context import Context
 from sow.cli.output import emit, print_findings, table
 from sow.config import Config

@@ -10,7 +10,7 @@ from sow.domain.task import ORCHESTRATOR
 from sow.engine.turns import task_turn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import Interrupted, SowError
-from sow.executors.executor_types import adapter
+from sow.executors.settings import adapter
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import sessions
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.agents.agent import Agent
+    from sow.agents.registry import Agent
     from sow.config import Config, ExecutorConfig
     from sow.engine.turns.task_turn import FinishedTurn
     from sow.store.files.checkout_home import Home

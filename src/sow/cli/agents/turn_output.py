@@ -7,7 +7,7 @@ from sow.system.terminal import err, escape_control, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.executors.events import Event
+    from sow.executors.adapter import Event
 
 MOST = 40_000
 MOST_REFUSED = 50

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sow import config as configs
-from sow.agents.agent import PLANNER
+from sow.agents.registry import PLANNER
 from sow.cli import open_cli
 from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.context import Context
@@ -25,7 +25,7 @@ from sow.engine.launch.planner import PlanDraft, PlanGoal, PlannerQuestions, Pla
 from sow.engine.turns.sow_command import sow_path
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError, Waiting
-from sow.executors.events import Event
+from sow.executors.adapter import Event
 from sow.gitwork.repository import Repository
 from sow.store import planning
 from sow.store.files.checkout_home import Home

@@ -11,7 +11,7 @@ from sow.domain.documents.state import ProjectState, Task
 from sow.domain.plans.plan import PlanSource, file_and_tag
 from sow.errors import SowError
 from sow.plans import reader
-from sow.plans.task_lists.formats import format_of
+from sow.plans.reader import format_of
 from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.write_back import with_progress, with_statuses
 from sow.store.files.checkout_home import Home

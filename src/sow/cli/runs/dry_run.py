@@ -20,7 +20,7 @@ from sow.engine.launch import preflight, setup_questions
 from sow.engine.launch.run_request import RunRequest
 from sow.engine.turns.allowed_commands import NO_LIST, commands_text, worker_commands
 from sow.errors import InvalidFile
-from sow.executors.executor_types import adapter
+from sow.executors.settings import adapter
 from sow.store.projects import plan_import
 from sow.system.terminal import escape_line, out
 

@@ -13,8 +13,7 @@ from sow.cli.context import Context
 from sow.config import Config
 from sow.domain.health_finding import Finding, new_finding
 from sow.errors import InvalidFile, suggestion
-from sow.executors.binary import find_binary, program_advice
-from sow.executors.executor_types import adapter
+from sow.executors.settings import adapter, find_binary, program_advice
 from sow.store.formats.all_problems import all_problems, line_of, without_problems
 from sow.store.validators.user_config import validate
 from sow.system.terminal import escape_control, escape_line, out, paint

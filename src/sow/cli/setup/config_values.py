@@ -15,8 +15,7 @@ from sow.cli.setup import config_check, config_show
 from sow.config import Config
 from sow.domain.health_finding import Finding, new_finding
 from sow.errors import InvalidFile, SowError, suggestion
-from sow.executors.executor_types import DEFAULT_EXECUTORS
-from sow.executors.settings import TYPE_OF_SETTING
+from sow.executors.settings import DEFAULT_EXECUTORS, TYPE_OF_SETTING
 from sow.store.files import user_file
 from sow.store.files.disk import Lock
 from sow.store.formats import schema, yaml_edit, yaml_text

@@ -14,10 +14,9 @@ from sow.config import Config, ExecutorConfig
 from sow.domain.health_finding import Finding, new_finding, of_error
 from sow.errors import SowError
 from sow.executors.adapter import Capabilities
-from sow.executors.binary import program_advice
-from sow.executors.executor_types import ADAPTERS, adapter
 from sow.executors.plugins import find_plugins
 from sow.executors.probe import Program, ProgramFacts, probe_all
+from sow.executors.settings import ADAPTERS, adapter, program_advice
 
 MOST_LISTED = 3  # roles in one line
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.agents import prompts
+from sow.agents import briefing
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, print_list
@@ -18,9 +18,9 @@ def prompt(context: Context, *, name: str, list: bool, json: bool) -> int:
         raise SowError(
             "sow prompt: NAME is missing", "name one, such as guidance/implementer/base; list them: sow prompt --list"
         )
-    text = _fill_in(context, prompts.load(name))
+    text = _fill_in(context, briefing.load_template(name))
     if json:
-        return emit({"name": name, "title": prompts.title(text), "text": text})
+        return emit({"name": name, "title": briefing.title(text), "text": text})
     out(text.rstrip("\n"))
     return 0
 
@@ -32,15 +32,17 @@ def _fill_in(context: Context, text: str) -> str:
         return text
     from sow.engine.turns.sow_command import sow_command
 
-    return prompts.render(text, sow=sow_command(), task=task if inputs.is_member(task) else inputs.task_id(task))
+    return briefing.render(text, sow=sow_command(), task=task if inputs.is_member(task) else inputs.task_id(task))
 
 
 def _list(top: str, *, json: bool) -> int:
     """Lists all prompts, or those below a folder."""
-    names = [name for name in prompts.names() if not top or name == top or name.startswith(f"{top.rstrip('/')}/")]
+    names = [
+        name for name in briefing.template_names() if not top or name == top or name.startswith(f"{top.rstrip('/')}/")
+    ]
     if not names:
-        prompts.load(top)
-    rows = [(name, prompts.title(prompts.load(name))) for name in names]
+        briefing.load_template(top)
+    rows = [(name, briefing.title(briefing.load_template(name))) for name in names]
     document = {"prompts": [{"name": name, "title": title} for name, title in rows]}
     return print_list(document, [("PROMPT", "WHAT IT IS"), *rows], "no prompts", json=json)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.agents import prompts
+from sow.agents import briefing
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain import inputs
@@ -42,7 +42,7 @@ def new(context: Context, *, name: str, summary: str, json: bool) -> int:
 
 def form(name: str) -> str:
     """Returns the empty summary form of a workflow."""
-    return prompts.load(FORM).replace("[Task Name]", name)
+    return briefing.load_template(FORM).replace("[Task Name]", name)
 
 
 def _summary(context: Context, name: str, given: str) -> str:

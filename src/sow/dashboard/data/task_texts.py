@@ -15,10 +15,11 @@ from sow.domain.documents.state import Evidence
 from sow.domain.inputs import is_task_id
 from sow.engine.checks import check_list
 from sow.errors import SowError
-from sow.gitwork import diffs, line_map
-from sow.gitwork.kept_commits import KEEP
+from sow.gitwork import line_map
+from sow.gitwork import repository as repositories
 from sow.gitwork.repository import Repository
 from sow.gitwork.salvage import parse_ref
+from sow.gitwork.worktree import KEEP
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
 from sow.store.projects import feedback
@@ -149,10 +150,10 @@ def _comments(repository: Repository, folder: TaskFolder, iteration: int, tree: 
 def run_patch_page(folder: RunFolder, start: str, limit: str, *, needles: list[bytes]) -> Document:
     """Returns a page of the patch of a whole run: from its first commit to its last merge, and the files in it."""
     repository = Repository(folder.home)
-    ends = diffs.ends_of_run(repository, folder.run)
+    ends = repositories.ends_of_run(repository, folder.run)
     if not ends:
         return {"files": [], "cut": False, **paging.page(b"", 0, 0)}
-    return _changes(repository, *ends, start, limit, needles, diffs.WITHOUT_STATE)
+    return _changes(repository, *ends, start, limit, needles, repositories.WITHOUT_STATE)
 
 
 def _changes(
@@ -164,8 +165,8 @@ def _changes(
     needles: list[bytes],
     paths: Sequence[str] = (),
 ) -> Document:
-    text, patch_complete = diffs.patch(repository, base, commit, MOST, paths)
-    files, files_complete = diffs.changed_files(repository, base, commit, MOST_FILES, paths)
+    text, patch_complete = repositories.patch(repository, base, commit, MOST, paths)
+    files, files_complete = repositories.changed_files(repository, base, commit, MOST_FILES, paths)
     shown = paging.text_page(text, start, limit, needles)
     return {"files": files, "cut": not (patch_complete and files_complete), **shown}
 

@@ -22,7 +22,7 @@ from sow.engine.checks.check_network import network_of_checks
 from sow.engine.checks.setup_plan import Setup, commit_reader
 from sow.engine.consent import require
 from sow.errors import Interrupted, SowError
-from sow.gitwork import setup_files
+from sow.gitwork import slots
 from sow.gitwork.check_processes import CheckMark
 from sow.gitwork.slots import Slot
 from sow.gitwork.worktree import EnvironmentProblem
@@ -304,10 +304,10 @@ def _set_up(slot: Slot, setup: Setup, check_folder: CheckFolder, commit: str, *,
     kept = [path for path in copies if outputs is not None and _is_folder(f"{slot.path}/{path}")]
     slot.checkout(commit, spare=[*(outputs or ()), *kept])
     root = slot.repository.home.root
-    for paths, put in ((setup.links, setup_files.link_into), (setup.copies, setup_files.copy_into)):
+    for paths, put in ((setup.links, slots.link_into), (setup.copies, slots.copy_into)):
         for path in paths:
-            if slot.has(setup_files.inner_path(root, slot.path, path)):
-                raise setup_files.committed_path_error(path)
+            if slot.has(slots.inner_path(root, slot.path, path)):
+                raise slots.committed_path_error(path)
             put(root, slot.path, path)
     if outputs is not None:
         return

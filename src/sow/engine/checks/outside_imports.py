@@ -14,7 +14,7 @@ from sow.domain.documents.state import ProjectState
 from sow.engine.checks.python_installs import interpreter_of, site_folders
 from sow.engine.checks.setup_detection import NODE_MODULES
 from sow.engine.checks.setup_plan import Setup, Setups
-from sow.executors.binary import find_binary
+from sow.executors.settings import find_binary
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import task_updates
 from sow.store.projects.task_folder import TaskFolder

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from sow.executors.binary import find_binary
+from sow.executors.settings import find_binary
 from sow.system.environment import relative_to
 
 MOST = 1 << 20

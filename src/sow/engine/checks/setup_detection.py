@@ -19,7 +19,7 @@ from sow.engine.checks.python_installs import (
     requested_packages,
     site_folders,
 )
-from sow.executors.binary import find_binary
+from sow.executors.settings import find_binary
 from sow.system.environment import own_venv, relative_to
 
 Read = Callable[[str], bytes | None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sow import config as configs
-from sow.agents.prompts import quoted
+from sow.agents.briefing import quoted
 from sow.config import Config
 from sow.domain.checks import task_checks
 from sow.domain.documents.state import Check, Follows, RunSettings, Task

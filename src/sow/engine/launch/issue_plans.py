@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sow.agents.prompts import quoted
+from sow.agents.briefing import quoted
 from sow.domain.inputs import printable_line
 from sow.domain.text.units import counted
 from sow.errors import SowError

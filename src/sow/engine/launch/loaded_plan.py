@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 
 from sow import config as configs
-from sow.agents.agent import STANDARD_AGENTS
+from sow.agents.registry import STANDARD_AGENTS
 from sow.domain.plans.graph import Estimate, Forecast
 from sow.domain.plans.plan import Plan, PlanSource, agent_of
 from sow.plans import reader
-from sow.plans.describe import description
+from sow.plans.reader import task_description
 from sow.store.files.checkout_home import Home
 from sow.store.projects import past_tasks, plan_files, plan_import
 from sow.store.projects.plan_files import ListChoice
@@ -90,7 +90,7 @@ class LoadedPlan:
             self.plan,
             paths={source.name: plan_import.state_path(home, self.path_of(source.name)) for source in self.sources},
             digests={source.name: plan_import.digest(source.text) for source in self.sources},
-            descriptions={task.id: description(self.plan, task) for task in self.plan.tasks},
+            descriptions={task.id: task_description(self.plan, task) for task in self.plan.tasks},
             agents=self.roles(),
             phase=phase,
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sow.agents import briefing, prompts
-from sow.agents.agent import PLANNER
-from sow.agents.registry import AgentRegistry
+from sow.agents import briefing
+from sow.agents.registry import PLANNER, AgentRegistry
 from sow.domain.inputs import one_line
 from sow.domain.plans import planner_answer
 from sow.domain.plans.plan import APPROVAL, PlanFinding, PlanSource
@@ -52,7 +51,7 @@ class PlanGoal:
     def quoted(self) -> str:
         """Returns the goal for the planner."""
         if self.issue is None:
-            return f"{WANTED}\n{prompts.quoted(self.text)}"
+            return f"{WANTED}\n{briefing.quoted(self.text)}"
         return f"{WANTED_BY_ISSUE.format(about=self.issue.about)}\n{self.issue.text}"
 
     def settings(self) -> list[str]:
@@ -128,7 +127,7 @@ class PlanWriter:
         if records:
             conversation.continue_session(records[-1])
         texts = [
-            f"You asked:\n{prompts.quoted(entry['description'])}\n\n{_answer(entry.get('resolution'))}"
+            f"You asked:\n{briefing.quoted(entry['description'])}\n\n{_answer(entry.get('resolution'))}"
             for entry in answers
         ]
         return "\n\n".join([self.goal.quoted(), *texts, FORM.format(nonce=self.nonce)])
@@ -190,7 +189,7 @@ class PlanWriter:
         roles = "\n".join(f"- {agent.name}: {one_line(agent.description)}" for agent in workers)
         parts = [
             own,
-            *(prompts.load(name).strip() for name in GUIDANCE),
+            *(briefing.load_template(name).strip() for name in GUIDANCE),
             f"The roles that can work on tasks:\n{roles}",
             f"You are in a checkout of commit {commit[:12]} of the repository. sow removes it after your turn.",
             briefing.project_part(home),
@@ -201,7 +200,7 @@ class PlanWriter:
 
 
 def _answer(resolution: str | None) -> str:
-    return f"The user answers:\n{prompts.quoted(resolution or '')}"
+    return f"The user answers:\n{briefing.quoted(resolution or '')}"
 
 
 def _numbered(questions: Sequence[str]) -> str:

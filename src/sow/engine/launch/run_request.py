@@ -17,7 +17,7 @@ from sow.engine.launch.loaded_plan import LoadedPlan
 from sow.engine.runs.local_turns import LocalTurns
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
-from sow.executors.executor_types import adapter
+from sow.executors.settings import adapter
 from sow.reports.hint_context import HintContext
 from sow.reports.resume_command import as_arguments
 from sow.store.files.checkout_home import Home

@@ -9,8 +9,7 @@ from sow.domain.text.units import listed
 from sow.engine.checks import final_checks
 from sow.engine.runs.run_context import Isolation, RunContext
 from sow.errors import DONE, INTERRUPTED, WAITS
-from sow.gitwork.fast_forward import Delivered, fast_forward
-from sow.gitwork.integration_branch import Integration, Merge
+from sow.gitwork.integration_branch import Delivered, Integration, Merge, fast_forward
 from sow.gitwork.repository import DeliveryRefused
 from sow.gitwork.worktrees import Worktrees
 from sow.store.projects import project as projects

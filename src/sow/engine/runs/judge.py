@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from sow.agents.agent import Agent
+from sow.agents.registry import Agent
 from sow.config import ExecutorConfig
 from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.runs.run_context import RunContext, turn_fields

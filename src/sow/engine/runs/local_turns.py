@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.agents.agent import Agent
+from sow.agents.registry import Agent
 from sow.config import ExecutorConfig
 from sow.domain.documents.state import Task
 from sow.engine.turns import task_turn

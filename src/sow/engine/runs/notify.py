@@ -11,7 +11,7 @@ from typing import Any
 from sow.domain.text.units import cut
 from sow.engine.runs.run_context import RunContext
 from sow.errors import SowError
-from sow.executors.binary import find_binary
+from sow.executors.settings import find_binary
 from sow.reports import event_text
 from sow.reports.run_history import RunHistory
 from sow.store.runs.run_folder import JournalEntry

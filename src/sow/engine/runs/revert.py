@@ -8,8 +8,7 @@ from sow.domain.documents.state import ProjectState, RunDelivery, Task
 from sow.domain.task import Actor
 from sow.domain.text.units import listed
 from sow.errors import SowError, Waiting
-from sow.gitwork.fast_forward import fast_forward
-from sow.gitwork.integration_branch import TRAILER, Integration, Merge, merge_changes
+from sow.gitwork.integration_branch import TRAILER, Integration, Merge, fast_forward, merge_changes
 from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.store.files.checkout_home import Home
 from sow.store.projects import acceptance, task_folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from sow.agents import briefing
-from sow.agents.prompts import quoted
+from sow.agents.briefing import quoted
 from sow.domain.inputs import one_line
 from sow.domain.reviews import similar_notes, verdict
 from sow.domain.reviews.finding import clean_text
@@ -14,7 +14,7 @@ from sow.domain.text.agent_files import is_agent_file
 from sow.domain.text.similar_text import DETAILS, NO_VERDICT_PREFIX
 from sow.engine.runs.judge import JudgeQuestion, ask_judge
 from sow.errors import SowError
-from sow.gitwork import diffs
+from sow.gitwork import repository as repositories
 from sow.store.projects import notes, task_folder, task_updates
 from sow.store.runs import sessions
 from sow.system import clock
@@ -98,9 +98,9 @@ def _question(job: TaskJob, task: Task, name: str, commit: str) -> JudgeQuestion
     remarks, diff = list(job.remarks), SHARED
     if context.isolation is not None and commit:
         repository, base = context.isolation.repository, task["work"]["base"]
-        touched = [path for path in diffs.changed_paths(repository, base, commit) if is_agent_file(path)]
+        touched = [path for path in repositories.changed_paths(repository, base, commit) if is_agent_file(path)]
         remarks += [f"the change touches {path}, which steers agents" for path in touched]
-        diff = _merged_before(context.isolation, job.id) + diffs.diff(repository, base, commit, MOST_DIFF)
+        diff = _merged_before(context.isolation, job.id) + repositories.diff(repository, base, commit, MOST_DIFF)
 
     def question(nonce: str) -> str:
         return role_prompt + prompt(
@@ -200,7 +200,7 @@ def _merged_before(isolation: Isolation, task: str) -> str:
     merges = [merge for merge in isolation.integration.merges if merge["task"] == task]
     return "".join(
         f"Iteration {merge['iteration']}, merged before:\n"
-        f"{diffs.diff(isolation.repository, merge['parent'], merge['commit'], MOST_DIFF)}\nThis iteration:\n"
+        f"{repositories.diff(isolation.repository, merge['parent'], merge['commit'], MOST_DIFF)}\nThis iteration:\n"
         for merge in merges
     )
 
@@ -227,4 +227,4 @@ def _files(context: RunContext, task: Task) -> list[str]:
     if context.isolation is None or "work" not in task:
         return planned
     work = task["work"]
-    return [*planned, *diffs.changed_paths(context.isolation.repository, work["base"], work["commit"])]
+    return [*planned, *repositories.changed_paths(context.isolation.repository, work["base"], work["commit"])]

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sow import config
-from sow.agents.agent import Agent
-from sow.agents.registry import AgentRegistry
+from sow.agents.registry import Agent, AgentRegistry
 from sow.config import Config, ExecutorConfig
 from sow.domain.checks.task_checks import Consent
 from sow.domain.documents.state import RunSettings, SessionTurn, Task
@@ -28,9 +27,8 @@ from sow.engine.turns import settle
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
-from sow.executors.adapter import Outcome
-from sow.executors.events import Event
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.adapter import Event, Outcome
+from sow.executors.settings import adapter as find_adapter
 from sow.gitwork.integration_branch import Integration
 from sow.gitwork.private_git import protect_repository
 from sow.gitwork.repository import Repository

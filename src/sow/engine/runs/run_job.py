@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sow.domain.task import PERSON, Actor
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.settings import adapter as find_adapter
 from sow.store.user.saved_answers import SavedAnswers
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from sow.engine.runs.review_stage import review
 from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.run_job import JobEnd, RunJob
 from sow.errors import Interrupted, SowError
-from sow.executors.events import MOST_REFUSALS, Event
-from sow.gitwork import collect, diffs
+from sow.executors.adapter import MOST_REFUSALS, Event
+from sow.gitwork import collect, repository
 from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import notes, task_folder, task_updates, tasks
@@ -377,7 +377,7 @@ def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
         _conflict(job, task, tried, integration.branch)
     elif (yield from _check(job, task, tried)) and not task_updates.has_unread_feedback(job.folder, task):
         integration.record_merge(tried, task=job.id, iteration=task["iteration"], work=work)
-        empty = not diffs.changed_paths(integration.repository, task["work"]["base"], work)
+        empty = not repository.changed_paths(integration.repository, task["work"]["base"], work)
         facts = {"commit": tried.commit, **({"empty": True} if empty else {})}
         job.context.journal("merged", task=job.id, iteration=task["iteration"], **facts)
 

@@ -11,8 +11,8 @@ from sow.engine.runs.run_context import INTEGRATOR, turn_fields
 from sow.engine.runs.run_job import JobEnd, did_nothing
 from sow.engine.turns import recovery, task_turn
 from sow.errors import SowError
-from sow.executors.executor_types import adapter as find_adapter
-from sow.gitwork.folder_changes import HomeSnapshot
+from sow.executors.settings import adapter as find_adapter
+from sow.gitwork.repository import HomeSnapshot
 from sow.store.projects import task_folder, task_updates
 from sow.store.runs import sessions
 
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sow.agents.agent import Agent
+    from sow.agents.registry import Agent
     from sow.config import ExecutorConfig
     from sow.domain.documents.state import SessionTurn, Task
     from sow.engine.runs.task_job import TaskJob

@@ -14,9 +14,8 @@ from sow.engine.turns.runner import SupervisedRunner, TurnFiles
 from sow.engine.turns.turn import refuse_untrusted_files
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import Interrupted, SystemFailure
-from sow.executors.adapter import Request, Role
-from sow.executors.events import Event, TurnSummary
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.adapter import Event, Request, Role, TurnSummary
+from sow.executors.settings import adapter as find_adapter
 from sow.knowledge.descriptions import Description, read_answer
 from sow.store.files.disk import PrivateDisk, make_folders, remove_tree_quietly, replace_file
 from sow.system import clock, environment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.agents.agent import Agent
+from sow.agents.registry import Agent
 from sow.config import ExecutorConfig
 from sow.engine.turns import task_turn
 from sow.engine.turns.turn import AgentTurn

@@ -7,8 +7,8 @@ import os
 from sow.engine.turns import settle
 from sow.engine.turns.runner import read_connection, refusals_of
 from sow.errors import SowError
-from sow.executors.events import TurnSummary
-from sow.executors.executor_types import recorded_adapter
+from sow.executors.adapter import TurnSummary
+from sow.executors.settings import recorded_adapter
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
 from sow.system import clock, plain_file
@@ -202,6 +202,6 @@ def _worked(record: SessionRecord, turn: SessionTurn) -> bool:
     structured = recorded_adapter(record.session["type"]).capabilities.structured
     if structured:
         return False
-    from sow.gitwork.folder_changes import changed_files  # here, because it loads git
+    from sow.gitwork.repository import differing_files  # here, because it loads git
 
-    return bool(changed_files(record.session["cwd"]))
+    return bool(differing_files(record.session["cwd"]))

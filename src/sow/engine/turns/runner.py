@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from sow.executors.adapter import Adapter, AgentCommand, ProcessEnd, Request
-from sow.executors.events import NETWORK, Event, TurnSummary
-from sow.executors.events import transcript_line as story_text
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.adapter import NETWORK, Adapter, AgentCommand, Event, ProcessEnd, Request, TurnSummary
+from sow.executors.adapter import transcript_line as story_text
+from sow.executors.settings import adapter as find_adapter
 from sow.record import Record
 from sow.store.files.disk import move_quietly, remove_tree_quietly
 from sow.system import clock, plain_file

@@ -6,7 +6,7 @@ import os
 import sys
 
 from sow.errors import SowError
-from sow.executors.binary import find_binary
+from sow.executors.settings import find_binary
 from sow.store.files.disk import Disk, is_folder, read_text
 
 TYPE_CHECKING = False

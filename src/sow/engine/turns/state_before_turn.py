@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.documents.state import Task
-from sow.gitwork.folder_changes import FolderWatch
+from sow.gitwork.repository import FolderWatch
 from sow.store.files.disk import remove_quietly
 from sow.store.projects import feedback, notes
 from sow.store.projects.task_folder import TaskFolder

@@ -14,8 +14,8 @@ from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
 from sow.executors.adapter import ASSIGNED
-from sow.executors.binary import no_resumption
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.settings import adapter as find_adapter
+from sow.executors.settings import no_resumption
 from sow.record import Record
 from sow.store.files.disk import list_folder
 from sow.store.projects import project as projects
@@ -26,7 +26,7 @@ from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.agents.agent import Agent
+    from sow.agents.registry import Agent
     from sow.config import ExecutorConfig
     from sow.domain.documents.state import Refusal, SessionTurn, Task
     from sow.domain.task import Actor

@@ -12,9 +12,8 @@ from sow.engine.turns.runner import StoredCaches, SupervisedRunner, files_of, re
 from sow.engine.turns.sow_command import sow_path
 from sow.errors import SowError
 from sow.executors import adapter as adapters
-from sow.executors.adapter import Outcome, Request, Role
-from sow.executors.events import Event, TurnSummary
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.adapter import Event, Outcome, Request, Role, TurnSummary
+from sow.executors.settings import adapter as find_adapter
 from sow.store.files.checkout_home import REDACTED_VARIABLES
 from sow.store.projects import task_folder
 from sow.store.runs import sessions
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from sow.agents.agent import Agent
+    from sow.agents.registry import Agent
     from sow.config import ExecutorConfig
     from sow.domain.documents.state import Refusal, Session, SessionTurn
     from sow.engine.turns.turn_settings import TurnSettings
     from sow.engine.turns.worker_sandbox import OpenBox
     from sow.executors.adapter import Adapter
-    from sow.gitwork.folder_changes import FolderWatch
+    from sow.gitwork.repository import FolderWatch
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
     from sow.store.workflows.folder import AgentFolder
@@ -295,7 +294,7 @@ class AgentTurn:
         skip_watch = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
         self.watch = None
         if not skip_watch:
-            from sow.gitwork.folder_changes import FolderWatch  # here, because it loads git
+            from sow.gitwork.repository import FolderWatch  # here, because it loads git
 
             self.watch = FolderWatch(home, folder, self.folder.id)
         with home.lock():

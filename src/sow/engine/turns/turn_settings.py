@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.executors.events import Event
+from sow.executors.adapter import Event
 from sow.record import Record
 from sow.system.environment import checkout_environment, own_venv
 from sow.system.process.child_process import ProcessLimits

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sow.agents.agent import Agent
-from sow.agents.registry import AgentRegistry
+from sow.agents.registry import Agent, AgentRegistry
 from sow.domain.checks import refusals
 from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.turns.recovery import is_needed, recover

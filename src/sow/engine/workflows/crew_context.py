@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sow.agents.agent import Agent
+from sow.agents.registry import Agent
 from sow.domain.documents.state import MemberState, Note, Workflow
 from sow.domain.workflows import escalation, member_stages
 from sow.domain.workflows.crew_plan import ARCHITECT_VERIFIER, TIMEOUT, WorkflowPlan
@@ -18,7 +18,7 @@ from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.engine.workflows import design_check
 from sow.engine.workflows.conversation import restore_edited_state
-from sow.executors.events import Event
+from sow.executors.adapter import Event
 from sow.store.files.file_cache import FileCache
 from sow.store.projects import notes
 from sow.store.workflows.folder import AgentFolder, DesignFolder, WorkflowFolder

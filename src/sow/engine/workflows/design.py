@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sow.agents import briefing, prompts
+from sow.agents import briefing
 from sow.agents.registry import AgentRegistry
 from sow.domain.text.units import counted
 from sow.domain.workflows.crew_plan import DesignProblem, RequiredAgent
@@ -51,7 +51,7 @@ def _role_prompt(home: Home, agents: AgentRegistry, role: str) -> str:
     """Returns a role's prompt, followed by the project's goal and decisions."""
     agent = agents.get(role)
     text = briefing.load_role_prompt(agent).strip()
-    role_text = text if agent.path else prompts.render(text, sow=sow_command(), task=role.replace("-", "_"))
+    role_text = text if agent.path else briefing.render(text, sow=sow_command(), task=role.replace("-", "_"))
     return "\n\n".join(filter(None, (role_text, briefing.project_part(home))))
 
 

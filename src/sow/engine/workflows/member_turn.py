@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sow.agents import briefing, crew_briefing
-from sow.agents.agent import Agent
+from sow.agents.registry import Agent
 from sow.config import ExecutorConfig
 from sow.domain.checks import refusals
 from sow.domain.documents.state import MemberState

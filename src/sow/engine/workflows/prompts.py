@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sow.agents import crew_briefing, prompts
-from sow.agents.agent import Agent
+from sow.agents import briefing, crew_briefing
+from sow.agents.registry import Agent
 from sow.domain.documents.state import MemberState, Note
 from sow.domain.inputs import one_line
 from sow.engine.turns.sow_command import sow_command
@@ -38,7 +38,7 @@ plan_changed is true if you edited workflow_coordination_plan.md or an agent's i
 
 def quoted(text: str) -> str:
     """Quotes text of others, so that no line of it can look like one of sow's."""
-    return prompts.quoted(text[:MOST_TEXT])
+    return briefing.quoted(text[:MOST_TEXT])
 
 
 def bullet_list(items: Iterable[str]) -> str:

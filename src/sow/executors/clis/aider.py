@@ -11,12 +11,13 @@ from sow.executors.adapter import (
     Adapter,
     AgentCommand,
     Capabilities,
+    Event,
     Outcome,
     ProcessEnd,
     Request,
+    TurnSummary,
     first_line,
 )
-from sow.executors.events import Event, TurnSummary
 
 # Turns off the commands that a trusted repository's .aider.conf.yml could start; only yolo_mode allows them.
 NO_COMMANDS = ("--no-auto-lint", "--no-auto-test", "--load", "/dev/null", "--no-notifications")

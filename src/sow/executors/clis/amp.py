@@ -13,10 +13,10 @@ from sow.executors.adapter import (
     Adapter,
     AgentCommand,
     Capabilities,
+    Event,
     Request,
 )
 from sow.executors.clis.claude import claude_format_events
-from sow.executors.events import Event
 from sow.executors.write_rules import writable_paths
 from sow.store.formats import json_text
 

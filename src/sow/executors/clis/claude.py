@@ -7,14 +7,19 @@ from sow.executors.adapter import (
     Adapter,
     AgentCommand,
     Capabilities,
+    Event,
     Outcome,
     PrivateHome,
     ProcessEnd,
     Request,
     Role,
+    TurnSummary,
+    as_integer,
+    as_number,
+    json_list,
+    json_string,
+    text_of,
 )
-from sow.executors.events import Event, TurnSummary
-from sow.executors.json_lines import as_integer, as_number, json_list, json_string, text_of
 from sow.store.projects.task_folder import literal
 
 TYPE_CHECKING = False

@@ -6,9 +6,20 @@ import os
 import signal
 from typing import Any
 
-from sow.executors.adapter import ASSIGNED, Adapter, AgentCommand, Capabilities, PrivateHome, Request
-from sow.executors.events import Event
-from sow.executors.json_lines import as_integer, as_mapping, http_status, json_string, text_of
+from sow.executors.adapter import (
+    ASSIGNED,
+    Adapter,
+    AgentCommand,
+    Capabilities,
+    Event,
+    PrivateHome,
+    Request,
+    as_integer,
+    as_mapping,
+    http_status,
+    json_string,
+    text_of,
+)
 
 # Without the first, it waits for a network forever. A repository's hooks never run. No person can approve anything.
 SETTINGS = ("features.unbounded_connection_retries=false", "features.hooks=false", 'approval_policy="never"')

@@ -5,10 +5,19 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, Request
+from sow.executors.adapter import (
+    GIVEN,
+    Adapter,
+    AgentCommand,
+    Capabilities,
+    Event,
+    Request,
+    as_integer,
+    as_mapping,
+    parse_json_line,
+    text_of,
+)
 from sow.executors.clis.claude import tool_event
-from sow.executors.events import Event
-from sow.executors.json_lines import as_integer, as_mapping, parse, text_of
 from sow.store.projects.task_folder import literal
 
 # Names of tools in an agent's `tools`, and Copilot's tools for each.
@@ -73,7 +82,7 @@ class Copilot(Adapter):
         return []
 
     def read_report(self, text: str) -> list[Event]:
-        models = as_mapping((parse(text) or {}).get("modelMetrics"))
+        models = as_mapping((parse_json_line(text) or {}).get("modelMetrics"))
         usage = [as_mapping(as_mapping(model).get("usage")) for model in models.values()]
         if not usage:
             return []
@@ -115,6 +124,6 @@ def output_event(fields: dict[str, Any]) -> Event:
 def failure_event(kind: str, fields: dict[str, Any]) -> Event:
     """Returns a failed request that is tried again, or the error that ended the turn."""
     message = str(fields.get("message") or fields.get("errorMessage") or "")
-    text = str((parse(message) or {}).get("message") or message)
+    text = str((parse_json_line(message) or {}).get("message") or message)
     status = as_integer(fields.get("statusCode")) or 0
     return Event("error" if kind == "session.error" else "retry", text, status=status)

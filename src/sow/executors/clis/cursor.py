@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sow.executors.adapter import ASSIGNED, Adapter, AgentCommand, Capabilities, Request
+from sow.executors.adapter import ASSIGNED, Adapter, AgentCommand, Capabilities, Event, Request, as_mapping
 from sow.executors.clis.claude import call_target, claude_format_events, tool_event
-from sow.executors.events import Event
-from sow.executors.json_lines import as_mapping
 
 OUTPUTS = ("stdout", "stderr", "content", "message", "errorMessage")
 

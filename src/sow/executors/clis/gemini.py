@@ -13,12 +13,16 @@ from sow.executors.adapter import (
     Adapter,
     AgentCommand,
     Capabilities,
+    Event,
     PrivateHome,
     Request,
+    as_integer,
+    as_mapping,
+    http_status,
+    json_list,
+    json_string,
 )
 from sow.executors.clis.claude import tool_event
-from sow.executors.events import Event
-from sow.executors.json_lines import as_integer, as_mapping, http_status, json_list, json_string
 from sow.executors.write_rules import pattern_regex
 from sow.store.projects.task_folder import literal
 

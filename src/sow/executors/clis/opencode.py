@@ -14,12 +14,14 @@ from sow.executors.adapter import (
     Adapter,
     AgentCommand,
     Capabilities,
+    Event,
     PrivateHome,
     Request,
+    as_integer,
+    as_mapping,
+    as_number,
 )
 from sow.executors.clis.claude import tool_event
-from sow.executors.events import Event
-from sow.executors.json_lines import as_integer, as_mapping, as_number
 from sow.executors.write_rules import writable_paths
 from sow.store.formats import json_text
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, PrivateHome, Request
+from sow.executors.adapter import (
+    GIVEN,
+    Adapter,
+    AgentCommand,
+    Capabilities,
+    Event,
+    PrivateHome,
+    Request,
+    as_integer,
+    as_mapping,
+    http_status,
+    parse_json_line,
+)
 from sow.executors.clis.claude import claude_format_events
-from sow.executors.events import Event
-from sow.executors.json_lines import as_integer, as_mapping, http_status, parse
 from sow.store.projects.task_folder import literal
 
 ENVIRONMENT = {"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
@@ -87,7 +97,7 @@ class Qwen(Adapter):
         return f"{base}/projects/{project}/chats/{request.session}.jsonl"
 
     def read_log(self, line: str) -> list[Event]:
-        event = as_mapping(as_mapping((parse(line) or {}).get("systemPayload")).get("uiEvent"))
+        event = as_mapping(as_mapping((parse_json_line(line) or {}).get("systemPayload")).get("uiEvent"))
         if event.get("event.name") != "qwen-code.api_error":
             return []
         status = as_integer(event.get("status_code")) or 0

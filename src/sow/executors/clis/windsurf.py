@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sow.executors.adapter import NONE, Adapter, AgentCommand, Capabilities, Request
-from sow.executors.events import Event
+from sow.executors.adapter import NONE, Adapter, AgentCommand, Capabilities, Event, Request
 
 
 class Windsurf(Adapter):

@@ -1,18 +1,19 @@
-"""Reads plans in Markdown: a title, frontmatter, and a task below each heading `## Task N: name`.
+"""Reads plans in Markdown (a title, frontmatter, a task below each heading `## Task N: name`), and edits a status.
 
 Without such a heading, tasks are headings `Task N` of another level, else numbered headings, else a checklist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import accumulate
 
 from sow.domain.plans.plan import MAX_TASKS, NOTE, Plan, PlanTask
 from sow.domain.text.markdown_lines import CODE, PLAIN, MarkdownPage, frontmatter, heading
 from sow.plans import values
 from sow.plans.markdown import body
-from sow.plans.markdown.field_labels import LabelTypos, box, marker
-from sow.plans.typo_hints import distance
+from sow.plans.markdown.body import LabelTypos, box, marker
+from sow.plans.values import Edit, StatusRefusal, distance
 
 Sections = list[tuple[int, "PlanTask | None"]]
 Parsed = tuple[str, str, str]  # number, name and status of a task
@@ -257,3 +258,53 @@ def _other_form(text: str) -> str:
     number, next_character = bare[:size], bare[size : size + 1]
     has_name = next_character == ":" or (level == 2 and number.endswith(".") and next_character == " ")
     return number.rstrip(".") if has_name and number[:1].isdigit() else ""
+
+
+# Signs of more than a status: another label, a comment, a table.
+MORE = ("**", "<!--", "|")
+
+
+def status_editor(text: str) -> Callable[[PlanTask, str], Edit]:
+    """Returns a function that computes the edit for a task and a status word."""
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+
+    def edit(task: PlanTask, word: str) -> Edit:
+        size = body.box(lines[task.line - 1])
+        if not task.status_line and size and word in ("pending", "completed"):
+            place = starts[task.line - 1] + size - 3
+            return place, place + 1, "x" if word == "completed" else " "
+        if not task.status_line:
+            fact = lines[task.last_field_line - 1] if task.last_field_line > task.line else "  **" * bool(size)
+            return _new_line(fact, starts[task.last_field_line] - 1, word)
+        start, end, new = _value(lines[task.status_line - 1], word)
+        offset = starts[task.status_line - 1]
+        return offset + start, offset + end, new
+
+    return edit
+
+
+def _new_line(fact: str, end: int, word: str) -> Edit:
+    """Inserts a line after the last field, with its bullet or indentation."""
+    prefix = fact[: max(fact.find("**"), 0)]
+    return end, end, f"\n{prefix}**Status**: {word}"
+
+
+def _value(line: str, word: str) -> Edit:
+    """Replaces the value after `**Status**:` or `**Status:**`; a backslash for a line break is not part of it."""
+    opening = line.find("**")
+    closing = line.find("**", opening + 2)
+    if opening < 0 or closing < 0:
+        raise StatusRefusal("it has a heading of its own")
+    label = closing + 2
+    rest = line[label:].lstrip()
+    if rest.startswith(":"):
+        label = len(line) - len(rest) + 1
+        rest = rest[1:]
+    value = rest.strip().removesuffix("\\").rstrip()
+    if not value:
+        return label, label, f" {word}"
+    if values.status(value) is None and any(mark in value.strip("*`_ ") for mark in MORE):
+        raise StatusRefusal("its line has more than a status")
+    start = line.index(value, label)
+    return start, start + len(value), word

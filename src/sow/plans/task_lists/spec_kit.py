@@ -8,9 +8,8 @@ from itertools import accumulate
 
 from sow.domain.plans.plan import DependencyReference, Plan, PlanSource, PlanTask
 from sow.domain.text.markdown_lines import COMMENT, PLAIN, MarkdownPage, frontmatter, heading
-from sow.plans.dependencies import MAX_REFERENCES
 from sow.plans.task_lists.progress import TaskProgress
-from sow.plans.values import Edit, shortened, without_line_numbers
+from sow.plans.values import MAX_REFERENCES, Edit, shortened, without_line_numbers
 
 BOX = re.compile(r"[ \t]*[-*] \[([ xX])\] ?")
 IDENT = re.compile(r"(T\d{3,9}[a-z]?)(?!\w)[:.]?[ \t]*")  # T012a stands for a task that was inserted later

@@ -9,12 +9,11 @@ from sow.domain.plans.plan import Criterion, DependencyReference, Plan, PlanSour
 from sow.domain.text.units import counted
 from sow.domain.text.yaml_nodes import BadYamlError, Node
 from sow.plans import values
-from sow.plans.dependencies import MAX_REFERENCES
 from sow.plans.field_reader import FieldReader
 from sow.plans.task_lists import json_nodes
 from sow.plans.task_lists.json_nodes import JsonNode
 from sow.plans.task_lists.progress import TaskProgress
-from sow.plans.values import Edit, shortened
+from sow.plans.values import MAX_REFERENCES, Edit, shortened
 
 STATUSES = {
     "pending": "pending",

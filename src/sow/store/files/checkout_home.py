@@ -2,7 +2,8 @@
 
 A live run is told what another process writes, if that process is not an agent's. The process locks a file that holds
 the state until the run has read it. The system's table of locks names the process, so that an agent cannot announce a
-write in the name of another."""
+write in the name of another.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +33,9 @@ from sow.store.files.disk import (
     require_folder,
     try_lock,
 )
-from sow.system import caller, checkout, plain_file
+from sow.system import caller, checkout
 from sow.system import environment as environments
 from sow.system.checkout import Checkout
-from sow.system.process import other_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,6 +101,9 @@ def announce_write(home: Home, name: str, text: str) -> WriteNotice | None:
 
 def read_notices(home: Home) -> list[tuple[str, str]]:
     """Returns the names and texts of states that processes outside the agents announced, and removes the notices."""
+    from sow.system import plain_file  # a live run alone reads notices
+    from sow.system.process import other_process
+
     states = []
     for file_name in list_folder(notice_folder(home)):
         path = f"{notice_folder(home)}/{file_name}"

@@ -1,6 +1,7 @@
 """Reads, writes and locks files with one method per system call, so that a test can fail or kill each call.
 
-A checkout is locked for milliseconds. A project, task or session is claimed for as long as the claim's holder lives."""
+A checkout is locked for milliseconds. A project, task or session is claimed for as long as the claim's holder lives.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Reads and writes state files, only as a whole and only if they follow the schema, and keeps a backup of each.
 
 The backups are in the git folder, where stash, switch, clean and workers do not change them. A backup replaces a state
-file that cannot be read."""
+file that cannot be read.
+"""
 
 from __future__ import annotations
 

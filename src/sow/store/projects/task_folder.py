@@ -1,6 +1,7 @@
 """Reads and writes the folder of one task, opens it under the lock for changes, and says what a worker must not write.
 
-Opening a task repairs what a crash or an edit by hand left."""
+Opening a task repairs what a crash or an edit by hand left.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Starts agent processes and follows them, as generators that yield meanwhile and receive the request to stop.
 
-One thread steps many generators, so that one place decides and writes; `run_to_end` steps a single one."""
+One thread steps many generators, so that one place decides and writes; `run_to_end` steps a single one.
+"""
 
 from __future__ import annotations
 
