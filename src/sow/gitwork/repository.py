@@ -71,10 +71,10 @@ class Repository:
         git.seal_variables(["cat-file"], self.home.root, ())  # it raises if git would be led elsewhere
         if self.reader is None:
             self.reader = git.ObjectReader(self.home.root)
-        found = self.reader.find(name)
-        if found is None:
+        answer = self.reader.find(name)
+        if answer is None:
             self._close_reader()
-        return found
+        return answer
 
     def _remove_temp_files(self) -> None:
         """Removes temporary files of a killed process. No other process can use them, because we hold the lock."""
@@ -130,9 +130,9 @@ class Repository:
 
     def find_commit(self, name: str) -> str:
         """Returns the id of a commit, or "" if there is none."""
-        found = self.look_up(f"{name}^{{commit}}")
-        if found is not None:
-            return found[0]
+        answer = self.look_up(f"{name}^{{commit}}")
+        if answer is not None:
+            return answer[0]
         arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
         done = self.run_git(arguments)
         if NO_REPOSITORY in done.err:
@@ -141,9 +141,9 @@ class Repository:
 
     def tree_of(self, commit: str) -> str:
         """Returns the id of a commit's tree."""
-        found = self.look_up(f"{commit}^{{tree}}")
-        if found is not None and found[0]:
-            return found[0]
+        answer = self.look_up(f"{commit}^{{tree}}")
+        if answer is not None and answer[0]:
+            return answer[0]
         return self.git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").strip()
 
     def parents(self, commit: str) -> list[str]:
@@ -161,9 +161,9 @@ class Repository:
     def only_commits(self, objects: Iterable[str]) -> list[str]:
         """Returns the objects that exist and are commits."""
         names = list(objects)
-        found = [self.look_up(name) for name in names]
-        if None not in found:
-            return [answer[0] for answer in found if answer and answer[1] == "commit"]
+        answers = [self.look_up(name) for name in names]
+        if None not in answers:
+            return [answer[0] for answer in answers if answer and answer[1] == "commit"]
         requested = "".join(f"{name}\n" for name in names)
         lines = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", input=requested).splitlines()
         return [line.split()[0] for line in lines if line.endswith(" commit")]

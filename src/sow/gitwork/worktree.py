@@ -72,9 +72,9 @@ class Worktree:
         """Returns the commit that is checked out, or "" if the branch of HEAD does not exist."""
         if not self.git_dir:
             return ""
-        found = self.repository.look_up(f"worktrees/{os.path.basename(self.git_dir)}/HEAD^{{commit}}")
-        if found is not None:
-            return found[0]
+        answer = self.repository.look_up(f"worktrees/{os.path.basename(self.git_dir)}/HEAD^{{commit}}")
+        if answer is not None:
+            return answer[0]
         return self.run_git(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).out.strip()
 
     def branch(self) -> str:
@@ -136,8 +136,8 @@ class Worktree:
 
     def _skip_state_files_of(self, commit: str, index: str) -> None:
         """Marks the state files in an index of a commit's files, unless the commit has none."""
-        found = [self.repository.look_up(f"{commit}:{path}") for path in STATE_PATHS]
-        if any(answer is None or answer[0] for answer in found):
+        answers = [self.repository.look_up(f"{commit}:{path}") for path in STATE_PATHS]
+        if any(answer is None or answer[0] for answer in answers):
             self.skip_state_files(index)
 
     def commit_index(self, index: str) -> None:
