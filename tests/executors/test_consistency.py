@@ -57,7 +57,7 @@ def test_the_scenario_uses_every_step(expected: list[Picture]) -> None:
     assert expected[-1][shared_scenario.FILE].splitlines() == [turn.line for turn in TURNS]
 
 
-@few_of("kind", ADAPTERS, 3)
+@few_of("kind", ADAPTERS, 2)
 def test_every_executor_leaves_the_same_state(repo: Repo, kind: str, tmp_path: Path, expected: list[Picture]) -> None:
     """After every step of the scenario the state files, logs, feedback and notes are those of any other executor.
 

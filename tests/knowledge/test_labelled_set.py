@@ -49,7 +49,13 @@ MISTAKEN = ("arcade", "lending", "taxoffice", "observatory")  # here one documen
 MOST_NAMED = 4.5  # documents that may fit, on average over all sets
 
 
-@pytest.fixture(scope="module", params=FLOORS)
+# Every third set is quick; the others are for the full tests.
+QUICK_AND_FULL = [
+    pytest.param(name, marks=[pytest.mark.full] if number % 3 else []) for number, name in enumerate(FLOORS)
+]
+
+
+@pytest.fixture(scope="module", params=QUICK_AND_FULL)
 def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Outcome]]:
     name, _, hints = request.param.partition(" ")
     return request.param, outcomes(tmp_path_factory.mktemp(name), name, with_hints=bool(hints))

@@ -123,6 +123,7 @@ def test_turns_after_an_answer_to_red_work_are_counted(plan_repo: PlanRepo) -> N
     assert (row(plan_repo)["tries"], row(plan_repo)["retries"]) == (3, 1)
 
 
+@pytest.mark.full
 def test_a_question_about_red_work_is_no_iteration(plan_repo: PlanRepo) -> None:
     """RED work stays in its iteration while a person is asked; the answer starts the next one (C6)."""
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
@@ -142,6 +143,7 @@ def test_a_question_about_red_work_is_no_iteration(plan_repo: PlanRepo) -> None:
     assert "Shorter, 2" in plan_repo.prompt("010", 3) and "round 2 of 010" in plan_repo.prompt("010", 3)
 
 
+@pytest.mark.full
 def test_accepted_red_work_counts_once(plan_repo: PlanRepo) -> None:
     """Work that a person accepts after a RED review is collected as the next iteration, without a turn (C6)."""
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")

@@ -130,6 +130,7 @@ def test_the_report_is_complete(repo: Repo, journal: MadeUpRun) -> None:
     assert {"svg", "table", "dl", "ol"} <= set(parsed.tags)
 
 
+@pytest.mark.full
 def test_the_answer_is_in_the_report(plan_repo: Any) -> None:
     """A person's answer is below the question, in every format."""
     ask = "sow note add --description 'Which port?' --context x --category requirements\n"

@@ -19,6 +19,8 @@ from typing import NoReturn
 
 OF_THE_START = ("PYTHON", "LANG", "LC_", "SOW_TEST_")  # what is read when Python starts, or when modules are loaded
 SIZE = 8  # bytes of a number
+# They bring the SDK of Temporal, with which each fork takes half as long again; the few calls that need it load it.
+RARE = (".temporal_client", ".temporal_host")
 
 
 class ForkServer:
@@ -124,12 +126,13 @@ def modules() -> list[str]:
 
 
 def load() -> None:
-    """Loads what a call may need, so that a child has it from the start."""
+    """Loads what most calls may need, so that a child has it from the start."""
     import gc
     from importlib import import_module
 
     for name in modules():
-        import_module(name)
+        if not name.endswith(RARE):
+            import_module(name)
     gc.collect()
     gc.freeze()
 

@@ -8,6 +8,7 @@ import pytest
 from conftest import Repo
 from support.forge_server import ForgeServer
 from support.gitlab_server import GitLabServer
+from support.quick_cases import few_of
 
 
 def description(repo: Repo, task: str) -> str:
@@ -62,6 +63,7 @@ def test_the_issue_of_a_stranger_runs_only_with_approval(server: ForgeServer, re
     assert repo.ok(*arguments, "--yes").code == 0
 
 
+@pytest.mark.full
 def test_a_run_of_issues_can_be_repeated(server: ForgeServer, repo: Repo):
     number = server.add_issue("Add a crane", "It lifts.")
     arguments = ("run", "--issue", str(number), "--executor", "simulated", "--review", "off", "--update-plan")
@@ -70,7 +72,7 @@ def test_a_run_of_issues_can_be_repeated(server: ForgeServer, repo: Repo):
     assert "nothing to do: 1 completed" in again.out
 
 
-@pytest.mark.parametrize(
+@few_of(
     ("words", "code", "message"),
     [
         (("--issue", "9"), 2, "there is no issue 9 in harbour/cranes"),
@@ -80,6 +82,7 @@ def test_a_run_of_issues_can_be_repeated(server: ForgeServer, repo: Repo):
         (("--issue", "1"), 2, "issue 1 of harbour/cranes is closed"),
         ((), 2, "PLAN is missing"),
     ],
+    3,
 )
 def test_bad_input_changes_nothing(server: ForgeServer, repo: Repo, words: tuple[str, ...], code: int, message: str):
     server.add_issue("Add a crane")

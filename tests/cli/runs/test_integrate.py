@@ -140,7 +140,7 @@ def test_changed_files_are_stashed_and_restored(plan_repo: PlanRepo, count: int,
     assert plan_repo.runs()[-1]["status"] == "ended"
 
 
-@few_of("ignored", [False, True], 1)
+@few_of("ignored", [False, True], 0)
 def test_new_files_are_moved_and_restored(waiting: PlanRepo, ignored: bool):
     """An untracked or ignored file of the user is moved away and back by the printed commands."""
     if ignored:

@@ -118,6 +118,7 @@ def test_a_run_ends_with_a_short_summary(plan_repo: PlanRepo) -> None:
     assert "  turns  " in whole and "By agent" not in whole and "By executor" not in whole
 
 
+@pytest.mark.full
 def test_a_quiet_run_prints_only_its_result(plan_repo: PlanRepo) -> None:
     """With -q a run prints its summary, and no event and no note before it."""
     plan_repo.plan("First")

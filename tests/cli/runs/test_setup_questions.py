@@ -201,7 +201,7 @@ def test_a_no_can_be_undone(refused: PlanRepo) -> None:
     assert "refused" not in refused.repo.ok("runs", "report").out
 
 
-@few_of("which", ["1", "--all"], 1)
+@few_of("which", ["1", "--all"], 0)
 def test_a_yes_can_be_taken_back(project: PlanRepo, which: str) -> None:
     """A consent that is forgotten is asked for again, and a worker cannot forget one."""
     assert project.run("--review", "off", "--yes").code == 0
@@ -291,7 +291,7 @@ def without(plan_repo: PlanRepo, name: str) -> str:
     return ":".join(folder for folder in folders if not os.path.exists(f"{folder}/{name}"))
 
 
-@pytest.mark.parametrize(("answer", "code", "result"), [("a", 0, "YELLOW"), ("q", 4, None)])
+@few_of(("answer", "code", "result"), [("a", 0, "YELLOW"), ("q", 4, None)], 1)
 def test_imports_from_outside_on_a_terminal(plan_repo: PlanRepo, answer: str, code: int, result: str | None) -> None:
     """The user accepts results that are YELLOW at best, or stops."""
     library = Library(plan_repo)

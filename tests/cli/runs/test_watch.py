@@ -272,6 +272,7 @@ def test_a_killed_run_beside_a_live_one(repo, journal):
         assert "was interrupted" in repo.ok("watch", RUN).out
 
 
+@pytest.mark.full
 def test_a_stopped_and_continued_run(repo, journal, watchers):
     """The end of an earlier call does not end the watch of a continued run."""
     journal.add(60, "run_ended", status="stopped", exit=130, seconds=60)
@@ -308,6 +309,7 @@ def test_ctrl_c_ends_the_watch_only(repo, journal, watchers):
     assert window.screen.cursor
 
 
+@pytest.mark.full
 def test_a_run_that_is_removed_during_a_watch(repo, journal, watchers):
     """The folder of a live run may return with the next entry; without a live run it is an error."""
     with hold_claim(repo, "run", RUN) as pid:
@@ -471,6 +473,7 @@ class TestKeys:
         finally:
             window.close()
 
+    @pytest.mark.full
     def test_the_accept_key(self, plan_repo: Any) -> None:
         """`y` accepts RED work after a reason was given; an empty line cancels."""
         gate = plan_repo.folder / "gate"

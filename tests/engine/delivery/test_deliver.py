@@ -10,6 +10,7 @@ import pytest
 from support.delivery_scene import Scene
 from support.forge_server import TOKEN
 from support.plan_repo import WORK
+from support.quick_cases import few_of
 
 
 def test_a_run_becomes_a_pull_request(finished: Scene):
@@ -186,7 +187,7 @@ def test_a_method_after_a_space_names_the_right_form(scene: Scene):
     assert "hint: --merge=squash\n" in done.err
 
 
-@pytest.mark.parametrize("new_project", [False, True])
+@few_of("new_project", [False, True], 1)
 def test_after_a_cleanup_the_hint_restores_the_project(finished: Scene, new_project: bool):
     """A project that was cleaned up too early is restored by the command of the hint, and is delivered."""
     finished.repo.ok("project", "save")
@@ -216,6 +217,7 @@ def test_after_a_cleanup_without_a_copy_the_hint_is_to_push_by_hand(finished: Sc
     assert "git push -u origin feat/harbour, then open the request by hand" in done.err
 
 
+@pytest.mark.full
 def test_another_branch_names_the_branch_of_the_result(finished: Scene):
     """The hint switches to the branch with the last run's result."""
     finished.repo.ok("project", "save")
@@ -228,7 +230,7 @@ def test_another_branch_names_the_branch_of_the_result(finished: Scene):
     assert finished.deliver().code == 0
 
 
-@pytest.mark.parametrize("after", ["before the push", "before the request"])
+@few_of("after", ["before the push", "before the request"], 1)
 def test_a_killed_delivery_can_be_repeated(finished: Scene, after: str):
     """Nothing is pushed or opened twice, at whatever step the first call was killed."""
     if after == "before the push":
@@ -243,7 +245,7 @@ def test_a_killed_delivery_can_be_repeated(finished: Scene, after: str):
     assert finished.delivery()["number"] == finished.pull["number"]
 
 
-@pytest.mark.parametrize("name", ["cranes", "my-cranes"])
+@few_of("name", ["cranes", "my-cranes"], 1)
 def test_without_push_permission_the_fork_is_used(finished: Scene, name: str):
     """The fork is found on the forge, also with another name, and needs no remote; without one, the hint makes it."""
     finished.server.read_only = True
@@ -310,7 +312,7 @@ def test_a_merged_request_is_finished(delivered: Scene):
     assert "is merged" in done.out
 
 
-@pytest.mark.parametrize("method", ["merge", "squash"])
+@few_of("method", ["merge", "squash"], 1)
 def test_after_a_merge_that_sow_did_not_see_nothing_is_left_to_do(finished: Scene, method: str):
     """Once the user has fetched the base, status and cleanup know that the request is merged."""
     finished.repo.ok("project", "save")

@@ -28,6 +28,7 @@ def report(scene: Scene, *ends: tuple[str, str]) -> Callable[[], None]:
     return act
 
 
+@pytest.mark.full
 def test_the_same_command_again_changes_nothing(gitlab_delivered: Scene):
     scene, server = gitlab_delivered, gitlab_delivered.server
     server.requests.clear()
@@ -96,6 +97,7 @@ def test_a_pipeline_on_a_trial_of_the_merge_counts(gitlab_delivered: Scene):
     assert any("1 check under way" in text for text in follower.told)
 
 
+@pytest.mark.full
 def test_a_pipeline_of_an_earlier_commit_does_not_count(gitlab_delivered: Scene):
     scene, server = gitlab_delivered, gitlab_delivered.server
     server.trials = True
@@ -107,6 +109,7 @@ def test_a_pipeline_of_an_earlier_commit_does_not_count(gitlab_delivered: Scene)
     assert len(follower.pauses) == 2
 
 
+@pytest.mark.full
 def test_a_job_whose_command_passes_here_runs_a_second_time(gitlab_delivered: Scene):
     """The command is in the trace before what runs after the script."""
     scene, server = gitlab_delivered, gitlab_delivered.server
@@ -145,6 +148,7 @@ def test_who_is_believed(gitlab_delivered: Scene):
     assert any("project_7_bot_3f2a is a bot" in text for text in follower.told)
 
 
+@pytest.mark.full
 def test_a_note_on_a_removed_line_goes_to_the_task_that_removed_it(
     gitlab_scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
@@ -195,6 +199,7 @@ def test_a_missing_approval_is_waited_for(gitlab_delivered: Scene):
     assert len(server.calls("^PUT .*/merge$")) == 1
 
 
+@pytest.mark.full
 def test_a_push_between_the_check_and_the_merge_is_not_merged_unseen(gitlab_delivered: Scene):
     scene, server = gitlab_delivered, gitlab_delivered.server
     report(scene, ("unit", "success"))()
@@ -215,6 +220,7 @@ BAD = [
 ]
 
 
+@pytest.mark.full
 def test_a_bad_answer_names_no_fork(gitlab_finished: Scene):
     """Nothing is pushed to a place that is not a fork of the project."""
     scene, server = gitlab_finished, gitlab_finished.server

@@ -114,7 +114,7 @@ def test_findings_become_follow_up_tasks_whose_result_is_merged(scene: Scene, mo
     story.check()
 
 
-@few_of("method", ["merge", "squash"], 2)
+@few_of("method", ["merge", "squash"], 1)
 def test_the_same_on_gitlab(gitlab_scene: Scene, monkeypatch: pytest.MonkeyPatch, method: str):
     """A failed job and two notes of a merge request are settled, pushed, checked again and merged with the sha."""
     scene = gitlab_scene
@@ -166,6 +166,7 @@ def test_after_a_kill_nothing_is_done_twice(scene: Scene, call: str, tmp_path: P
     story.check()
 
 
+@pytest.mark.full
 def test_a_follow_up_that_needs_a_person_ends_the_watch(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     """The request is a draft until the person decides; then the same command merges it."""
     for name, value in scene.repo.environment.items():

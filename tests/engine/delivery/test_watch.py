@@ -38,6 +38,7 @@ def test_green_needs_every_required_and_reported_check(delivered: Scene):
     assert server.calls("^PUT ") == [f"PUT /repos/harbour/cranes/pulls/{request.number}/merge"]
 
 
+@pytest.mark.full
 def test_a_poll_has_at_most_six_calls(delivered: Scene):
     """Also when all checks passed and the rules of the base are read again."""
     server, head = delivered.server, delivered.delivery()["head"]
@@ -53,6 +54,7 @@ def test_a_poll_has_at_most_six_calls(delivered: Scene):
     assert max(calls) <= 6
 
 
+@pytest.mark.full
 def test_a_check_that_becomes_required_while_watching_is_waited_for(delivered: Scene):
     server, head = delivered.server, delivered.delivery()["head"]
 
@@ -68,6 +70,7 @@ def test_a_check_that_becomes_required_while_watching_is_waited_for(delivered: S
     assert len(follower.pauses) == 2
 
 
+@pytest.mark.full
 def test_the_checks_of_a_new_base_are_required(delivered: Scene):
     """Somebody changed the base of the request: its rules hold, and it is merged into that one."""
     server, head = delivered.server, delivered.delivery()["head"]
@@ -83,6 +86,7 @@ def test_the_checks_of_a_new_base_are_required(delivered: Scene):
     assert (server.branch_head("main"), server.branch_head("release")) == (before, delivered.pull["merge_commit"])
 
 
+@pytest.mark.full
 def test_a_resolved_thread_starts_nothing_until_it_is_opened_again(delivered: Scene):
     server, number, head = delivered.server, delivered.pull["number"], delivered.delivery()["head"]
     ident = server.comment_on_line(number, "part_010.txt", 1, "thanks!")
@@ -133,6 +137,7 @@ def test_a_comment_on_a_removed_line_goes_to_the_task_that_removed_it(rails: Sce
     assert "It is about the removed line 3 of rails.txt:\n\n| south" in texts["020"]
 
 
+@pytest.mark.full
 def test_a_removed_line_that_no_task_removed_goes_to_the_integrator(rails: Scene):
     """A person removed it between two tasks, or its commit is not here."""
     rails.run({"name": "Add a crane"})
@@ -206,6 +211,7 @@ def test_comments_of_strangers_start_nothing(delivered: Scene):
     assert len(delivered.delivery()["handled"]) == 2
 
 
+@pytest.mark.full
 def test_a_push_of_a_person_is_merged_while_watching(delivered: Scene):
     """The pushed commit comes to the branch, and the later merge contains it."""
     server = delivered.server
@@ -238,6 +244,7 @@ def test_a_wrong_head_of_the_forge_is_not_merged(delivered: Scene):
     assert server.branch_head("feat/harbour") == head
 
 
+@pytest.mark.full
 def test_a_check_that_waits_for_a_person_is_reported_once(delivered: Scene):
     server, head = delivered.server, delivered.delivery()["head"]
     server.checks[head] = [server.check_run("deploy", "action_required")]
@@ -336,6 +343,7 @@ def test_a_conflict_with_the_base_is_left_to_the_user(delivered: Scene):
     assert server.calls("^PUT .*/merge$") == []
 
 
+@pytest.mark.full
 def test_without_rerun_permission_a_worker_settles_the_job(delivered: Scene):
     """Without the right to rerun a job, the failure is a finding at once."""
     server, head = delivered.server, delivered.delivery()["head"]

@@ -166,7 +166,7 @@ def test_a_pause_holds_for_every_task_of_its_executor(plan_repo: PlanRepo) -> No
     assert len(plan_repo.journal("turn_started")) == 1
 
 
-@pytest.mark.parametrize("step", [{"limit": 600}, {"error": 529}], ids=["limit", "overload"])
+@few_of("step", [{"limit": 600}, {"error": 529}], 1, ids=["limit", "overload"])
 def test_max_wait_limits_the_pause(plan_repo: PlanRepo, step: dict[str, int]) -> None:
     """A reset beyond --max-wait ends the run at once with exit 4, and the next call does not ask too early."""
     plan_repo.simulated("busy", "implementer", [step])
@@ -356,7 +356,7 @@ LEFT = {
 }
 
 
-@few_of("name", LEFT, 2)
+@few_of("name", LEFT, 1)
 def test_uncollected_commits_are_pinned(plan_repo: PlanRepo, name: str) -> None:
     """A commit of a failed or asking worker is reachable by a ref of sow although it was not collected."""
     where, after = LEFT[name]

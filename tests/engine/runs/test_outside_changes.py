@@ -86,6 +86,7 @@ def test_older_state(stage: Stage) -> None:
     assert scene.states()["010"]["priority"] == "high"
 
 
+@pytest.mark.full
 def test_clean(stage: Stage) -> None:
     """`git clean -fdx` deletes all of .sow but the worktrees: the run continues and ends well."""
     scene = stage()

@@ -62,6 +62,7 @@ def test_a_merge_is_undone_and_the_task_repeated(plan_repo: PlanRepo, history: s
     assert plan_repo.task("010")["iteration"] == 3
 
 
+@pytest.mark.full
 def test_all_merges_of_a_task_are_undone(plan_repo: PlanRepo) -> None:
     """A task that was merged twice, since a final check sent it back, is undone by one commit."""
     plan_repo.act("implementer-010", "touch wanted.txt\n")

@@ -311,6 +311,7 @@ def test_a_limited_reviewer_is_replaced_by_its_fallback(plan_repo: PlanRepo) -> 
     assert plan_repo.turns("010", "quality-control") == 1
 
 
+@pytest.mark.full
 def test_a_limit_after_an_unclear_answer_is_replaced(plan_repo: PlanRepo) -> None:
     """If the second turn of an unclear review meets a limit, the fallback reviews and no person is asked."""
     plan_repo.simulated("busy", "quality-control", [{"say": "looks good to me"}], [{"limit": 600}])

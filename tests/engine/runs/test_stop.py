@@ -127,7 +127,7 @@ def test_a_second_run_is_refused(plan_repo: PlanRepo) -> None:
     run.communicate(timeout=300)
 
 
-@few_of("trouble", ["reviewer", "config", "plan"], 2)
+@few_of("trouble", ["reviewer", "config", "plan"], 1)
 def test_a_live_run_is_reported_first(plan_repo: PlanRepo, trouble: str) -> None:
     """During a run a second call names the run first, also if it lacks the reviewer's program or has other faults."""
     plan_repo.act("implementer-010-1", SLOW)

@@ -13,7 +13,7 @@ from support.plan_crash_scene import MEETING, ROUGH, PlanCrashScene, meeting, ro
 
 from guarantees.fresh_process import shard
 
-POINTS = 4  # one in each part of the run; a full count visits every boundary
+POINTS = 2  # one in each part of the run; a full count visits every boundary
 ROUGH_POINTS = 1
 RANDOM = 500
 GROUPS = 40 if FULL else 1

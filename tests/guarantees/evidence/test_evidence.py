@@ -43,7 +43,7 @@ HIDDEN = {
 }
 
 
-@pytest.mark.parametrize("script", HIDDEN.values(), ids=HIDDEN)
+@few_of("script", HIDDEN.values(), 1, ids=HIDDEN)
 def test_a_file_outside_the_commit_proves_nothing(plan_repo: PlanRepo, script: str) -> None:
     """A check that passes only with an uncommitted file fails (F12, F13, F35)."""
     commit(plan_repo, _dot_gitignore="*.log\n")
@@ -287,7 +287,7 @@ def test_copies_and_links_are_new_for_every_list(plan_repo: PlanRepo) -> None:
     assert (plan_repo.repo.root / ".env").read_text() == "a=1\n"
 
 
-@pytest.mark.parametrize("command", ["no-such-program --check", "sh -c 'no-such-program'"])
+@few_of("command", ["no-such-program --check", "sh -c 'no-such-program'"], 0, always=["no-such-program --check"])
 def test_a_missing_program_is_a_question(plan_repo: PlanRepo, command: str) -> None:
     """Exit 127 says nothing about the work: the question names the command and the program, and nothing is RED."""
     plan_repo.plan({"test_commands": [command]})

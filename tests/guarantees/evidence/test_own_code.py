@@ -112,7 +112,7 @@ def test_an_unneeded_acceptance_changes_nothing(plan_repo: PlanRepo) -> None:
     assert plan_repo.repo.sow("runs", "verify").code == 0
 
 
-@few_of("install", ["install_by_path", "install_by_finder", "install_by_egg_link"], 2)
+@few_of("install", ["install_by_path", "install_by_finder", "install_by_egg_link"], 1)
 def test_broken_work_with_accepted_imports(plan_repo: PlanRepo, install: str) -> None:
     """With the user's acceptance a broken import still fails its check: the code of the checkout comes first."""
     library = Library(plan_repo)

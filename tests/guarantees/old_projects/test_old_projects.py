@@ -11,6 +11,7 @@ from conftest import FULL
 from jsonschema import Draft7Validator
 from support.old_projects import KEPT, digest, put, released
 from support.paths import ROOT
+from support.quick_cases import few_of
 
 from guarantees.fake_disks import Counting, dead_before
 from guarantees.fresh_process import ended, fork, in_fresh_process
@@ -270,7 +271,7 @@ def test_an_old_project_is_refused_until_it_is_migrated(old, name):
     assert old.snapshot() == before
 
 
-@pytest.mark.parametrize("name", CALLS)
+@few_of("name", CALLS, 10)
 def test_a_newer_project_is_refused(newer, name):
     """Every command refuses a newer project with the reason and a hint, and changes nothing."""
     before = newer.snapshot()

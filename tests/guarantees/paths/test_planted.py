@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from support.plan_repo import GREEN, WORK, PlanRepo
+from support.quick_cases import few_of
 from support.worktree_repo import home_at
 
 from sow.gitwork.check_processes import end_left_checks
@@ -45,7 +46,7 @@ def mine(tmp_path: Path) -> Path:
 ENDINGS = ("md", "out", "err", "prompt", "txt")
 
 
-@every_plant
+@few_of("plant", [soft, hard, pipe], 1)
 def test_planted_files_of_the_next_turn(plan_repo: PlanRepo, mine: Path, plant: Plant) -> None:
     """A worker plants the files of its next turn: they are made anew, and nothing else is written (F27)."""
     make = {soft: f"ln -s {mine}", hard: f"ln {mine}", pipe: "mkfifo"}[plant]

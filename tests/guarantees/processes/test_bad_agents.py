@@ -62,7 +62,7 @@ def test_memory_is_limited(worker: WorkerRepo) -> None:
         [{"bytes": "fffe000041"}],
         [{"bytes": "1b5d35323b633b1b5c"}],
     ],
-    5,
+    2,
 )
 def test_garbage_is_ignored(worker: WorkerRepo, steps: list[dict[str, str]]) -> None:
     """With any garbage between the events, the turn ends with the worker's result."""

@@ -84,7 +84,7 @@ REFUSED = {
 }
 
 
-@few_of("script", REFUSED.values(), 5, ids=REFUSED)
+@few_of("script", REFUSED.values(), 2, ids=REFUSED)
 def test_the_kernel_refuses_every_act(plan_repo: PlanRepo, script: str) -> None:
     """A check that reaches for the user's files, git, state or processes fails, and nothing has changed."""
     keys = Path(plan_repo.repo.environment["HOME"], ".ssh")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from conftest import Result
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 from support.ui_client import Dashboard
 
 from sow.system.sandbox import sandbox_state
@@ -243,6 +244,7 @@ def test_none_means_no_network(plan_repo: PlanRepo, server: Server) -> None:
     assert server.paths == []
 
 
+@pytest.mark.full
 @needs_box
 def test_a_role_may_differ(plan_repo: PlanRepo, server: Server) -> None:
     """sandbox.network_roles gives one role another network."""
@@ -274,6 +276,7 @@ def test_a_plan_cannot_extend_the_network(plan_repo: PlanRepo, own: str, wanted:
     refused_without_a_trace(plan_repo, "wider than your sandbox.network", inner={"network": wanted})
 
 
+@pytest.mark.full
 @needs_box
 def test_a_plan_can_require_the_sandbox(plan_repo: PlanRepo) -> None:
     """With `sandbox: bwrap` in the plan, a role that the settings exclude from the sandbox runs in it, too."""
@@ -370,7 +373,7 @@ sys.exit(0 if answer.status == 403 else 1)
 
 
 @needs_box
-@pytest.mark.parametrize("network", ["all", "model"])
+@few_of("network", ["all", "model"], 1)
 def test_the_dashboard_refuses_a_sandboxed_process(plan_repo: PlanRepo, network: str) -> None:
     """It is refused with the right token, without marks, and also through the proxy of its sandbox."""
     plan_repo.repo.ok("init")
@@ -394,7 +397,7 @@ def checking(plan_repo: PlanRepo, url: str) -> None:
 
 
 @needs_box
-@pytest.mark.parametrize("answer", ["yes", "no"])
+@few_of("answer", ["yes", "no"], 1)
 def test_a_check_that_needs_the_network_is_a_question(plan_repo: PlanRepo, server: Server, answer: str) -> None:
     """Checks run offline. If they pass on the base commit only with the network, the user is asked once."""
     checking(plan_repo, f"http://{server.host}/")
@@ -428,6 +431,7 @@ def test_a_question_of_a_worker_opens_no_network(plan_repo: PlanRepo, server: Se
     assert not any("may use" in path.read_text() for path in consents)
 
 
+@pytest.mark.full
 @needs_box
 def test_the_settings_decide_for_checks(plan_repo: PlanRepo, server: Server) -> None:
     """sandbox.network_roles.checks gives checks the network, or a few hosts; then no question is asked."""

@@ -58,6 +58,7 @@ def test_a_worker_hands_in_its_work(plan_repo: PlanRepo) -> None:
     assert not (plan_repo.repo.root / ".sow/local/sandbox/010").exists()
 
 
+@pytest.mark.full
 def test_variables_of_the_settings(plan_repo: PlanRepo) -> None:
     """sandbox.env passes variables to agents, setup and checks; others are not there."""
     plan_repo.configure(sandbox={"env": ["DATABASE_URL"], "read": [str(plan_repo.folder)]})
@@ -71,6 +72,7 @@ def test_variables_of_the_settings(plan_repo: PlanRepo) -> None:
     assert plan_repo.repo.git("show", "HEAD:seen.txt") == "yes\n"
 
 
+@pytest.mark.full
 def test_a_worker_commits_as_the_user(plan_repo: PlanRepo) -> None:
     """The user's name is known, also if the global settings include it for this repository only."""
     environment = plan_repo.repo.environment
@@ -187,6 +189,7 @@ def outside(plan_repo: PlanRepo) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in files if path.exists()}
 
 
+@pytest.mark.full
 def test_a_question_is_answered_and_the_session_resumed(plan_repo: PlanRepo) -> None:
     """A worker asks in the sandbox, and its next turn has its private home and its own git folder."""
     first = "echo kept > ~/kept.txt; git commit -q --allow-empty -m Before"
@@ -201,6 +204,7 @@ def test_a_question_is_answered_and_the_session_resumed(plan_repo: PlanRepo) -> 
     assert not (Path(plan_repo.repo.environment["HOME"]) / "kept.txt").exists()
 
 
+@pytest.mark.full
 def test_a_follow_up_has_the_home_of_its_owner(plan_repo: PlanRepo) -> None:
     """A worker's private home, where a CLI keeps its sessions, is there in the follow-up's turn."""
     hand_in = {"status": "needs_review"}

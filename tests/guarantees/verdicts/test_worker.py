@@ -114,8 +114,11 @@ MOVING: list[tuple[str, ...]] = [
 ]
 
 
-@ways
-@pytest.mark.parametrize("words", JUDGING + MOVING, ids=" ".join)
+CASES = [(words, way) for words in JUDGING + MOVING for way in WAYS]
+ALWAYS = [(("approve", "020"), without_marks), (("phase", "advance"), openly)]
+
+
+@few_of(("words", "call"), CASES, 40, always=ALWAYS, ids=[f"{' '.join(words)}-{way.__name__}" for words, way in CASES])
 def test_a_worker_cannot(crowd: Repo, call: Call, words: tuple[str, ...]):
     """Judging, answering, abandoning, continuing, saving, removing and moving others are refused without a change."""
     before, commits = crowd.snapshot(), (crowd.root / ".git/logs/HEAD").read_text()
