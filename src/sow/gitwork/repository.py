@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ OWN_REF_PREFIXES = ("refs/sow/", "refs/heads/sow/")
 TURN_REFS = "refs/sow/turns"  # below it: one folder per token of a turn on another host, with its request and result
 NO_REPOSITORY = "not a git repository"
 DEFAULT_IDENTITY = {"NAME": "sow", "EMAIL": "sow@localhost"}
+FULL_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # State exists once, in the home, and is never part of a task's work.
 STATE_PATHS = (".sow/project", "orchestration")
 
@@ -36,6 +38,7 @@ class Repository:
         self.depth = 0
         self.cached_identity: dict[str, str] | None = None
         self.lock: Lock | None = None
+        self.ancestors: set[tuple[str, str]] = set()  # ids of an older and a newer commit, which never changes
         self.reader: git.ObjectReader | None = None  # one git for all names that are looked up while we hold the lock
 
     @contextmanager
@@ -152,7 +155,12 @@ class Repository:
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Returns whether the newer commit contains the older one."""
-        return older == newer or self.run_git(["merge-base", "--is-ancestor", older, newer]).code == 0
+        if older == newer or (older, newer) in self.ancestors:
+            return True
+        is_older = self.run_git(["merge-base", "--is-ancestor", older, newer]).code == 0
+        if is_older and FULL_ID.fullmatch(older) and FULL_ID.fullmatch(newer):
+            self.ancestors.add((older, newer))
+        return is_older
 
     def merge_base(self, first: str, second: str) -> str:
         """Returns the last commit that two commits have in common, or "" if there is none."""

@@ -398,11 +398,13 @@ class KeptCommits:
         old = self.get(name)
         if old and self.repository.is_ancestor(commit, old):
             return
-        self.replace(name, commit)
+        self._move(name, old, commit)
 
     def replace(self, name: str, commit: str) -> None:
         """Pins a commit under a name, even if the name has a newer commit now."""
-        old = self.get(name)
+        self._move(name, self.get(name), commit)
+
+    def _move(self, name: str, old: str, commit: str) -> None:
         if old and not self.repository.is_ancestor(old, commit):
             self.keep_numbered(name, old)
         if old != commit:
