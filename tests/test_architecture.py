@@ -75,6 +75,11 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree(path)))
+
+
 def package_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
@@ -104,7 +109,7 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
         for node in ast.walk(branch)
         if isinstance(node, (ast.Import, ast.ImportFrom))
     }
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, id(node) in checking) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -120,7 +125,7 @@ def targets(path: Path) -> Iterator[str]:
     """Returns the modules that a command table names as text, such as "runs.recheck:verify"."""
     if package_of(path) != "cli":
         return
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             module, colon, function = node.value.partition(":")
             if colon and function.isidentifier() and f"cli.{module}" in BY_NAME:
@@ -135,7 +140,7 @@ def used_modules(path: Path, *, types: bool) -> set[str]:
 
 
 def functions(path: Path) -> Iterator[tuple[str, Function]]:
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, Function):
             yield f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}", node
 
@@ -199,7 +204,7 @@ def test_the_test_tree_follows_the_package():
 
 def test_no_class_name_is_used_twice():
     """One name means one thing."""
-    names = Counter(node.name for path in MODULES for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for path in MODULES for node in nodes(path) if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -212,7 +217,7 @@ def test_imports_name_no_module_in_a_text():
     """A computed name imports a command group, the function of a command, a validator or an adapter."""
     result = []
     for path in MODULES:
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
                 assert isinstance(node.args[0], ast.JoinedStr)
                 start = node.args[0].values[0]
@@ -231,7 +236,7 @@ def test_the_rules_are_pure(path: Path):
     """The rules import only rules and types, and use no function that reaches the outside."""
     outside = {name for name, _ in imports(path) if not name.startswith("sow.")}
     assert outside <= PURE_IMPORTS
-    names = {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
+    names = {node.id for node in nodes(path) if isinstance(node, ast.Name)}
     assert names & DOORS == set()
 
 
@@ -272,7 +277,7 @@ def test_docstrings_have_one_form():
 @every_module
 def test_variables_have_specific_names(path: Path):
     """No variable has a name that fits everything: a task is `task`, and a list of paths is `paths`."""
-    names = {node.id: node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
+    names = {node.id: node.lineno for node in nodes(path) if isinstance(node, ast.Name)}
     assert [name for name in ("each", "found", "said", "told") if name in names] == []
 
 
@@ -290,7 +295,7 @@ def comments(path: Path) -> dict[int, str]:
 def test_a_broad_except_gives_its_reason(path: Path):
     """A broad `except` has a reason on its line, and none is bare."""
     reasons = comments(path)
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ExceptHandler):
             assert node.type is not None, f"line {node.lineno}"
             names = {node.id for node in ast.walk(node.type) if isinstance(node, ast.Name)}
