@@ -54,7 +54,7 @@ def refusal(text: str) -> str:
 
 
 @given(VALUES)
-@settings(max_examples=3000 if FULL else 150)
+@settings(max_examples=3000 if FULL else 50)
 def test_written_json_reads_back(document):
     """Every document that sow writes is the same for sow's reader and for the standard library."""
     text = json_text.dump(document)

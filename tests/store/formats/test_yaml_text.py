@@ -68,7 +68,7 @@ def refusal(text: str) -> str:
 
 @pytest.mark.full
 @given(DOCUMENTS)
-@settings(max_examples=2000 if FULL else 150)
+@settings(max_examples=2000 if FULL else 60)
 def test_written_yaml_reads_back(document):
     """Every document of the allowed shape is the same for sow's reader, for YAML 1.2 and for YAML 1.1."""
     same_everywhere(document)
@@ -330,7 +330,7 @@ def keys_in(data: Any) -> int:
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join))
-@settings(max_examples=50_000 if FULL else 500)
+@settings(max_examples=50_000 if FULL else 150)
 def test_no_text_has_a_second_meaning(text):
     """A text of any pieces is refused, or it is read with every key that another parser sees."""
     try:
@@ -344,7 +344,7 @@ def test_no_text_has_a_second_meaning(text):
 
 
 @given(DOCUMENTS, st.data())
-@settings(max_examples=5000 if FULL else 200)
+@settings(max_examples=5000 if FULL else 80)
 def test_a_repeated_line_is_never_lost(document, data):
     """If a line of a written file is repeated somewhere, the file is refused, or nothing of it is lost."""
     lines = yaml_text.dump(document).split("\n")[:-1]

@@ -58,7 +58,7 @@ def as_read(written: Any) -> Any:
 
 @pytest.mark.full
 @given(st.lists(ENTRIES, max_size=4), st.sampled_from(["", "# The log of a task\n", "\n# A\n\n## B\n"]))
-@settings(max_examples=5000 if FULL else 200)
+@settings(max_examples=5000 if FULL else 60)
 def test_written_entries_read_back(entries, heading):
     """Entries of any texts and files, below a heading or not, are read back one by one."""
     text = heading + "".join(log.render(entry) for entry in entries)
