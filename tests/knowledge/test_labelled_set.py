@@ -100,6 +100,7 @@ def test_a_task_that_needs_nothing_gets_nothing(measured: tuple[str, list[Outcom
     assert sum(map(len, needless)) <= (measured[0].partition(" ")[0] in MISTAKEN)
 
 
+@pytest.mark.full
 def test_few_possible_documents_are_named(tmp_path: Path) -> None:
     """A worker gets a handful of names, not a catalogue."""
     plain = [name for name in FLOORS if " " not in name]

@@ -28,6 +28,7 @@ def named_commands(plan_repo: PlanRepo) -> dict[str, str]:
     }
 
 
+@pytest.mark.full
 def test_a_failed_task_of_a_run_is_retried_with_one_command(plan_repo: PlanRepo) -> None:
     """(C10, A12) All views print the same command, and it completes the task."""
     plan_repo.configure(review={"enabled": False})

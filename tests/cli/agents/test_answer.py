@@ -157,7 +157,7 @@ def test_one_word_accepts_refused_work_on_the_terminal(
     assert [waiver["command"] for waiver in plan_repo.task("010").get("waivers", [])] == ["false"] * (word == "waive")
 
 
-@few_of("word", ["waive", "Accept"], 1)
+@few_of("word", ["waive", "Accept"], 0)
 def test_one_word_accepts_refused_work_without_a_terminal(plan_repo: PlanRepo, word: str) -> None:
     """`sow answer` takes the same words as the prompt, and the next run merges the work without another turn."""
     plan_repo.judge("010", "RED", "RED")

@@ -324,6 +324,7 @@ def test_an_issue_becomes_a_plan_that_names_it(planner: Planner, server: ForgeSe
     assert "line 4: task 1 depends on task 7" in planner.prompts()[1]  # as the planner counts its lines
 
 
+@pytest.mark.full
 def test_the_plan_of_a_strangers_issue_needs_approval(planner: Planner, server: ForgeServer):
     number = server.add_issue(GOAL, author="mallory")
     planner.script(answer(PLAN))

@@ -488,6 +488,7 @@ def test_a_run_without_merges_offers_no_review(plan_repo: PlanRepo) -> None:
     assert "git log" not in str(plan_repo.repo.ok("runs", "show", "--json").json["next"])
 
 
+@pytest.mark.full
 def test_two_plans_on_two_branches_are_independent(bare_repo: Repo) -> None:
     """The empty folders that `git switch` leaves are no tasks of the other branch, and keep no number."""
     repo = bare_repo

@@ -106,6 +106,7 @@ def test_a_setup_from_a_task_needs_consent(greenfield: PlanRepo) -> None:
     assert greenfield.task("010")["status"] == "completed"
 
 
+@pytest.mark.full
 def test_a_setup_from_a_task_is_asked_about_on_a_terminal(greenfield: PlanRepo) -> None:
     """On a terminal the same question comes before the run continues."""
     code, shown = on_terminal(greenfield, {SETUP: "y"})

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo, fresh_environment
+from support.quick_cases import few_of
 
 from sow.cli.context import Context
 from sow.cli.serve.demo_page import DemoPage
@@ -283,7 +284,7 @@ def stage(tmp_path: Path, environment: dict[str, str]) -> DemoRepository:
     return made
 
 
-@pytest.mark.parametrize("wanted", [True, False])
+@few_of("wanted", [True, False], 1)
 def test_without_a_terminal_the_demo_answers_at_once(stage: DemoRepository, wanted: bool):
     """Without a page and a terminal the demo waits for no one."""
     with DemoPage(stage, wanted=wanted, terminal=False) as page:

@@ -272,7 +272,7 @@ def test_two_runs_at_once_are_refused(flow: WorkflowRepo) -> None:
     assert first.returncode == 130
 
 
-@few_of("stopped", [False, True], 1)
+@few_of("stopped", [False, True], 0)
 def test_a_killed_run_continues(flow: WorkflowRepo, stopped: bool) -> None:
     """After a kill the same command continues without a lost iteration; `sow runs stop` ends leftovers before."""
     flow.scripted(
@@ -371,6 +371,7 @@ def test_a_workflow_asks_on_its_terminal_and_continues(puzzled: WorkflowRepo, on
     assert "w1 is answered\r\n" in shown
 
 
+@pytest.mark.full
 def test_a_second_terminal_answers_but_does_not_start_a_run(puzzled: WorkflowRepo, on_terminal: Any) -> None:
     """While a workflow run asks, a second run is refused; an answer from there continues the first one (C15)."""
     screen = on_terminal(puzzled.repo, "workflow", "run", "--executor", "script").until("Your answer to w1")

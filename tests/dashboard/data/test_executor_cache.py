@@ -32,6 +32,7 @@ def second_hand(plan_repo: PlanRepo) -> None:
     plan_repo.configure()
 
 
+@pytest.mark.full
 def test_a_second_run_keeps_the_executors_of_the_first(plan_repo: PlanRepo):
     """A page names the executor of a task from an earlier run, both an open page and a new one."""
     plan_repo.repo.ok("init")

@@ -89,7 +89,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     return Office(tmp_path_factory.mktemp("office"))
 
 
-@few_of("name", COMMANDS, 1)
+@few_of("name", COMMANDS, 0)
 def test_killed_command(office: Office, name: str) -> None:
     """A command that is killed at a boundary and repeated has the same result, and no commit is lost."""
     calm = office.call(name)

@@ -73,6 +73,7 @@ def visit(replay: CrashReplay, chosen: list[int]) -> None:
     assert set(chosen) <= replay.visited
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("group", range(GROUPS if FULL else 1))
 def test_killed_with_a_failed_check_and_a_conflict(rough_replay: CrashReplay, group: int) -> None:
     """The same holds for a run with a failed check and a conflict that its worker resolves."""
