@@ -10,6 +10,8 @@ from typing import ClassVar
 import pytest
 from conftest import SOW, Repo
 from support.paths import ROOT
+from support.plan_repo import PlanRepo
+from support.ssh_hosts import Hosts
 
 from real import install, layer
 from real.cli_repo import CliRepo
@@ -222,3 +224,46 @@ class TestLayer:
         ]
         assert "note_001" in session.answer
         assert task_repo.task("010")["notes"][0]["description"] == "Unique?"
+
+
+def test_a_question_on_another_host(plan_repo: PlanRepo, tmp_path: Path) -> None:
+    """Claude works with the login of another host; its question is answered here, and its session goes on there."""
+    ask = "sow note add --description 'Which port?' --context x --category requirements; "
+    ask += "sow note escalate 1 --reason 'only a person knows'; sow task set status paused"
+    with Stub(tmp_path / "stub.jsonl") as stub:
+        stub.plays["work"] = ["sh:echo half > half.txt", f"sh:{ask}"]
+        stub.plays["more"] = ["sh:echo 80 > port.txt", "sh:sow task set status needs_review"]
+        agents = plan_repo.settings["agents"]
+        agents["executors"]["claude"] = {"type": "claude", "settings": {"binary": "/nowhere/claude"}}
+        agents["bindings"]["implementer"] = "claude"
+        hosts = Hosts(plan_repo, tmp_path)
+        settings = {"binary": install.binary("claude"), "model": "sonnet", "yolo_mode": True}
+        for name, host in hosts.all.items():
+            hosts.settings[name] = {"agents": {"executors": {"claude": {"type": "claude", "settings": settings}}}}
+            variables = install.environment("claude", host.home, stub.port)
+            profile = host.home / ".profile"
+            lines = [f"export {key}='{value}'\n" for key, value in variables.items()]
+            profile.write_text("".join([profile.read_text(), *lines]))
+        hosts.configure()
+        plan_repo.plan("Do the work [[play:work]]")
+        try:
+            first = hosts.run(on="box-a:1,box-b:1")
+            assert first.code == 4, first
+            assert "Which port?" in first.out
+            plan_repo.repo.ok("answer", "1", "Take 80 [[play:more]]")
+            second = hosts.run(on="box-a:1,box-b:1")
+            assert second.code == 0, second
+            assert [line.partition("\t")[2] for line in plan_repo.tree()] == ["half.txt", "plan.yaml", "port.txt"]
+            (record,) = hosts.records()
+            assert [turn["kind"] for turn in record["turns"]] == ["spawn", "resume"]
+            conversation = "\n".join(text for _, _, text in stub.conversations()[-1])
+            assert "[[play:work]]" in conversation and "Take 80" in conversation
+            assert record["total_cost_usd"] == pytest.approx(len(stub.requests()) * TestClaude.cost)
+            own = hosts[record["host"]]
+            (other,) = (host for host in hosts.all.values() if host is not own)
+            assert list(own.home.glob(f".claude/projects/*/{record['session_id']}.jsonl"))
+            for home in (other.home, Path(plan_repo.repo.environment["HOME"])):
+                assert not (home / ".claude/projects").exists()
+            assert (own.alive(), other.alive()) == ([], [])
+        finally:
+            hosts.close()
