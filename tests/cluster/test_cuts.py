@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.network_namespace import NetworkNamespace, make_namespace
 from support.plan_repo import WORK, PlanRepo
 from support.temporal_cluster import Host, Line, TemporalCluster, TemporalServer, until
 
@@ -34,7 +35,7 @@ def begin(cluster: TemporalCluster) -> tuple[subprocess.Popen[bytes], int]:
 def works(cluster: TemporalCluster) -> int:
     """Wait until a worker works, and return its process."""
     path = cluster.folder / "working-010"
-    until(lambda: path.exists() and path.read_text().strip(), "the worker works")
+    until(lambda: path.exists() and path.read_text().strip(), f"the worker works: {cluster.logs()}")
     worker = int(path.read_text())
     path.unlink()
     return worker
@@ -103,3 +104,56 @@ def test_a_server_that_is_away_for_too_long(plan_repo: PlanRepo, tmp_path: Path)
     finally:
         cluster.close()
         server.kill()
+
+
+@pytest.fixture
+def network() -> Iterator[NetworkNamespace]:
+    """The network of a host, whose cable can be pulled out."""
+    made = make_namespace()
+    yield made
+    made.close()
+
+
+def add_host_behind(network: NetworkNamespace, cluster: TemporalCluster) -> tuple[Host, Line]:
+    """A host in a namespace, and its way to the server."""
+    line = Line(cluster.server.port, network.near)
+    host = cluster.add_host("box-a", start=False)
+    host.enter = network.enter
+    host.start("--address", f"{network.near}:{line.port}")
+    return host, line
+
+
+def test_a_cable_that_is_pulled_for_a_moment(cluster: TemporalCluster, network: NetworkNamespace):
+    """The turn goes on, and its result counts."""
+    cluster.configure(lost_after="60s")
+    host, line = add_host_behind(network, cluster)
+    run, _ = begin(cluster)
+    network.pull()
+    time.sleep(3)
+    network.plug()
+    assert end(cluster, run) == ["done"]
+    assert cluster.plans.turns("010") == 1
+    assert host.stop() == 0
+    line.close()
+
+
+def test_a_cable_that_is_pulled_for_too_long(cluster: TemporalCluster, network: NetworkNamespace):
+    """The host ends its agent by itself, another one does the task; with the cable the host serves again."""
+    host, line = add_host_behind(network, cluster)
+    run, worker = begin(cluster)
+    network.pull()
+    cluster.add_hosts("box-b")
+    until(lambda: worker not in host.alive(), "the agent on the host without a cable ends")
+    works(cluster)
+    outcomes = end(cluster, run)  # the server may give one more turn to the host that it cannot see is gone
+    assert (outcomes[-1], set(outcomes[:-1])) == ("done", {"lost"})
+    network.plug()
+
+    def is_listed() -> bool:
+        listed = cluster.repo.ok("host", "list", "--json").json
+        return any(entry["name"] == "box-a" and entry["executors"] for entry in listed)
+
+    until(is_listed, "the host serves again")
+    until(lambda: is_idle(host), "nothing is left on the host")
+    assert host.stop() == 0
+    line.close()

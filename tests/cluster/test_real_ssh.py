@@ -2,86 +2,26 @@
 
 from __future__ import annotations
 
-import getpass
 import os
-import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.network_namespace import make_namespace
 from support.simulated_workers import wait_for
 from support.ssh_hosts import Hosts
+from support.ssh_server import is_missing, ssh_server
 
-SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
-SEPARATION = Path("/run/sshd")  # an empty folder that sshd wants if it runs as root
-SERVER = """\
-Port {port}
-ListenAddress 127.0.0.1
-HostKey {folder}/host_key
-AuthorizedKeysFile {folder}/key.pub
-StrictModes no
-UsePAM no
-PidFile none
-PermitRootLogin yes
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-SetEnv HOME={home}
-"""
-CLIENT = """\
-Host box-a
-    HostName 127.0.0.1
-    Port {port}
-    User {user}
-    IdentityFile {folder}/key
-    IdentitiesOnly yes
-    UserKnownHostsFile {folder}/known_hosts
-    StrictHostKeyChecking no
-    LogLevel ERROR
-"""
-
-pytestmark = pytest.mark.skipif(not (SSHD and shutil.which("ssh")), reason="openssh-server is not installed")
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+pytestmark = pytest.mark.skipif(is_missing(), reason="openssh-server is not installed")
 
 
 @pytest.fixture
-def server(hosts: Hosts, tmp_path: Path) -> Iterator[None]:
+def server(hosts: Hosts, tmp_path: Path) -> Iterator[Path]:
     """An sshd that this user may log in to, with the home of box-a."""
-    folder = tmp_path / "sshd"
-    folder.mkdir()
-    for name in ("key", "host_key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
-    values = {"port": free_port(), "folder": folder, "home": hosts["box-a"].home, "user": getpass.getuser()}
-    (folder / "sshd_config").write_text(SERVER.format(**values))
-    (folder / "ssh_config").write_text(CLIENT.format(**values))
-    hosts.crew.repo.environment["GIT_SSH_COMMAND"] = f"ssh -F {folder}/ssh_config -o BatchMode=yes"
-    makes_folder = os.geteuid() == 0 and not SEPARATION.exists()
-    if makes_folder:
-        SEPARATION.mkdir(mode=0o755)
-    with (folder / "log").open("wb") as log:
-        daemon = subprocess.Popen([str(SSHD), "-D", "-e", "-f", str(folder / "sshd_config")], stderr=log)
-        try:
-            wait_for(lambda: answers(values["port"]) or daemon.poll() is not None, 30)
-            assert daemon.poll() is None, (folder / "log").read_text()
-            yield
-        finally:
-            daemon.terminate()
-            daemon.wait()
-            if makes_folder:
-                SEPARATION.rmdir()
-
-
-def answers(port: object) -> bool:
-    with socket.socket() as connection:
-        return connection.connect_ex(("127.0.0.1", port)) == 0
+    with ssh_server(hosts, tmp_path / "sshd") as folder:
+        yield folder
 
 
 @pytest.mark.usefixtures("server")
@@ -120,3 +60,41 @@ def test_a_connection_that_sshd_drops(hosts: Hosts) -> None:
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, (out, err)
     assert (hosts.outcomes(), hosts.crew.turns("010"), hosts.merges()) == (["done"], 1, ["010/1"])
+
+
+@pytest.mark.full
+def test_a_pulled_cable(hosts: Hosts, tmp_path: Path) -> None:
+    """Nobody ends the connection, but the run notices the silence, and attaches to the turn when the cable is back."""
+    network = make_namespace()
+    try:
+        with ssh_server(hosts, tmp_path / "sshd", address=network.far, enter=network.enter):
+            gate = hosts.gate("010")
+            hosts.crew.plan("One")
+            run = hosts.start(on="box-a:1")
+            hosts.reached(gate)
+            network.pull()
+            wait_for(lambda: "box-a: trying again" in hosts.steps())
+            gate.touch()
+            network.plug()
+            out, err = run.communicate(timeout=300)
+            assert run.returncode == 0, (out, err)
+            assert (hosts.outcomes(), hosts.crew.turns("010"), hosts.merges()) == (["done"], 1, ["010/1"])
+            wait_for(lambda: not hosts["box-a"].alive(), 30)
+    finally:
+        network.close()
+
+
+def test_a_wrong_key(hosts: Hosts, server: Path) -> None:
+    """A host that does not know the login's key is named, with the command that shows the problem; nothing starts."""
+    for path in (server / "key", server / "key.pub"):
+        path.unlink()
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(server / "other")], check=True)
+    (server / "other").rename(server / "key")
+    hosts.crew.plan("One")
+    before = hosts.crew.repo.snapshot()
+    result = hosts.run(on="box-a")
+    assert result.code == 4, result
+    assert "box-a cannot be reached: " in result.err
+    assert "Permission denied (publickey)" in result.err
+    assert "try: ssh box-a true" in result.err
+    assert hosts.crew.repo.snapshot() == before

@@ -17,7 +17,7 @@ from support.plan_repo import WORK
 from support.temporal_cluster import PATIENCE, Host, Line, TemporalCluster, until
 
 SLOW = "echo $$ > {folder}/working-$SOW_TASK\nuntil [ -e {folder}/go ]; do sleep 0.05; done\n" + WORK
-# A host of an older sow: it polls a queue whose name has another protocol.
+# A host of another version of sow: it polls a queue whose name has another protocol.
 OLD_HOST = """
 import asyncio, sys
 from datetime import timedelta
@@ -67,6 +67,20 @@ def test_hosts_are_listed_and_one_name_serves_once(cluster: TemporalCluster):
         old.kill()
         old.wait()
     assert host.stop() == 0
+
+
+def test_only_hosts_of_another_version(cluster: TemporalCluster):
+    """The run does not start; it says that there are hosts, and of which version."""
+    queue = f"sow.{cluster.name}.99.0.0-1.host.new"
+    new = subprocess.Popen([sys.executable, "-c", OLD_HOST, cluster.server.address, queue])
+    try:
+        until(lambda: cluster.repo.ok("host", "list", "--json").json, "the host is listed")
+        cluster.plans.plan("One")
+        done = cluster.run()
+        assert (done.code, "; hosts with another version of sow: new (99.0.0-1)" in done.err) == (4, True), done
+    finally:
+        new.kill()
+        new.wait()
 
 
 def test_a_capacity_that_cannot_be(cluster: TemporalCluster):

@@ -76,11 +76,11 @@ class TemporalServer:
 class Line:
     """A connection to the server that can be cut: a proxy on another port."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, address: str = "127.0.0.1") -> None:
         self.target = port
         self.is_cut = False
         self.pairs: list[socket.socket] = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server((address, 0))
         self.port = int(self.listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -128,6 +128,7 @@ class Host:
         self.environment |= {"GIT_AUTHOR_NAME": name, "GIT_COMMITTER_NAME": name}
         self.environment["XDG_RUNTIME_DIR"] = str(folder)
         self.log = folder / "serve.log"
+        self.enter: list[str] = []  # starts programs in a network namespace
         self.process: subprocess.Popen[bytes] | None = None
         self.configure(settings)
 
@@ -149,7 +150,7 @@ class Host:
         """Begin to serve, without waiting until others see it."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [SOW, "host", "serve", *arguments],
+                [*self.enter, SOW, "host", "serve", *arguments],
                 cwd="/",
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -258,6 +259,13 @@ class TemporalCluster:
     def turn_hosts(self) -> set[str]:
         """The hosts that took turns in the last run."""
         return {entry["host"] for entry in self.plans.journal("sent")}
+
+    def steps(self) -> list[dict[str, Any]]:
+        """What the run said about its tasks."""
+        try:
+            return self.plans.journal("step")
+        except (ValueError, OSError):  # not there yet, or half written
+            return []
 
     def logs(self) -> str:
         return "\n".join(host.log.read_text() for host in self.hosts if host.log.exists())
