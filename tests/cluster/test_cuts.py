@@ -35,7 +35,11 @@ def begin(cluster: TemporalCluster) -> tuple[subprocess.Popen[bytes], int]:
 def works(cluster: TemporalCluster) -> int:
     """Wait until a worker works, and return its process."""
     path = cluster.folder / "working-010"
-    until(lambda: path.exists() and path.read_text().strip(), f"the worker works: {cluster.logs()}")
+    try:
+        until(lambda: path.exists() and path.read_text().strip(), "the worker works")
+    except AssertionError as error:
+        error.add_note(f"{cluster.logs()}\n{cluster.plans.journal()}\n{cluster.repo.sow('host', 'list', '--json')}")
+        raise
     worker = int(path.read_text())
     path.unlink()
     return worker
