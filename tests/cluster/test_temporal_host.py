@@ -91,11 +91,26 @@ def test_a_capacity_that_cannot_be(cluster: TemporalCluster):
         ("hand=0", "is no capacity", "--capacity claude-code=2"),
         ("hand=1,hand=2", "is no capacity", "--capacity claude-code=2"),
         ("nobody=1", "unknown executor: nobody", ""),
-        ("codex=1", "codex", ""),
+        ("codex=1", "executor binary not found: codex", "Install codex: npm install"),
     )
     for capacity, error, hint in cases:
         done = sow_of(host).sow("host", "serve", "--capacity", capacity)
         assert (done.code, error in done.err, hint in done.err) == (2, True, True), (capacity, done)
+        assert "role" not in done.err.lower()
+
+
+def test_a_host_that_could_take_no_request(cluster: TemporalCluster):
+    """A missing file of signers is an error at the start, and so are no signers for a shared repository."""
+    host = cluster.add_host("box-a", start=False)
+    cases = (
+        ({"signers": "/nowhere/signers"}, {}, "host.signers names no file: /nowhere/signers"),
+        ({}, {"transfer": "ssh://box.invalid/sow.git"}, "host.signers is not set"),
+        ({"transfers": ["ssh://box.invalid/sow.git"]}, {}, "host.signers is not set"),
+    )
+    for settings, others, error in cases:
+        host.change(host={"name": "box-a", **settings}, cluster={**cluster.settings, "sign": "", **others})
+        done = sow_of(host).sow("host", "serve")
+        assert (done.code, error in done.err, "NAME ssh-ed25519 AAAA" in done.err) == (2, True, True), done
 
 
 @pytest.mark.full

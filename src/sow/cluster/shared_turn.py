@@ -148,7 +148,10 @@ class SharedTurn:
         if not self.signers:
             return
         if not os.path.isfile(self.signers):
-            raise UnwantedRequest(f"host.signers names no file: {self.signers}", "make it, as 'man ssh-keygen' says")
+            raise UnwantedRequest(
+                f"host.signers names no file: {self.signers}",
+                "write a line for each sender there: NAME ssh-ed25519 AAAA…",
+            )
         options = ["-c", "gpg.format=ssh", "-c", f"gpg.ssh.allowedSignersFile={self.signers}"]
         arguments = ["log", "-1", "--format=%G? %ct", commit]
         flag, time_of_commit = git.run(arguments, cwd=self.host.repository, options=options).split()

@@ -145,7 +145,10 @@ class SshCarrier:
         """Raises if no host offers an executor."""
         if not self.offers(executor.name):
             listed = "; ".join(f"{host.name}: {', '.join(host.executors) or 'nothing'}" for host in self.hosts)
-            raise Waiting(f"no host of --on offers the executor {executor.name}", f"the hosts offer: {listed[:500]}")
+            raise Waiting(
+                f"no host of --on offers the executor {executor.name}",
+                f"install its program on a host, or name another executor; the hosts offer: {listed[:500]}",
+            )
 
     def offers(self, executor: str) -> bool:
         """Tells whether a host offers an executor."""

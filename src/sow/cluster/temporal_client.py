@@ -305,7 +305,7 @@ class TemporalCarrier:
             listed = "; ".join(f"{host.name}: {', '.join(host.executors)}" for host in self.hosts)
             raise Waiting(
                 f"no host of the cluster offers the executor {executor.name}{self.others}",
-                f"the hosts offer: {listed[:500]}",
+                f"install its program on a host, or name another executor; the hosts offer: {listed[:500]}",
             )
 
     def offers(self, executor: str) -> bool:

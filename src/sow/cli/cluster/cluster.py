@@ -36,16 +36,16 @@ def _serve(server: DevServer) -> Steps[int]:
     user, name = os.environ.get("USER", "YOU"), os.uname().nodename
     for line in (
         f"The cluster is ready at {server.address}. Its transfer repository is {server.transfer}",
-        "On this machine, once:",
+        "On this machine, if you run plans here:",
         f"  sow config set cluster.address {server.address}",
         f"  sow config set cluster.transfer {server.transfer}",
-        "For each other machine, once, with a key whose public half is in the file of host.signers there:",
         "  sow config set cluster.sign ~/.ssh/id_ed25519",
-        "On another machine:",
+        "On each host, after you wrote a line with that key's public half into its file of signers:",
         f"  ssh -f -N -L {server.port}:{server.address} {user}@{name}",
+        f"  sow config set cluster.address {server.address}",
         f"  sow config set cluster.transfer ssh://{user}@{name}{server.transfer}",
         "  sow config set host.signers ~/.config/sow/signers",
-        f"  sow host serve --address {server.address}",
+        "  sow host serve",
         "Ctrl-C ends the server. Its turns and queues are kept.",
     ):
         out(escape_control(line))

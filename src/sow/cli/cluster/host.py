@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,11 @@ from sow.cli.context import Context
 from sow.cli.output import print_list
 from sow.cluster.cluster_settings import ClusterSettings, cluster_settings, require_temporal
 from sow.cluster.host_folder import HostFolder, offers
+from sow.cluster.shared_turn import is_local
 from sow.config import Config, seconds
 from sow.errors import SowError
+from sow.executors.binary import missing_binary
+from sow.executors.executor_types import adapter as find_adapter
 from sow.system.terminal import escape_line, out
 
 if TYPE_CHECKING:
@@ -26,12 +30,27 @@ def serve(context: Context, *, address: str, capacity: str) -> int:
     settings = cluster_settings(config, context.environment, address)
     if not config.setting("host", "transfers"):
         settings.require_transfer()
+    _require_signers(config, settings)
     folder = HostFolder(context.environment)
     folder.open()
     folder.remove_old(seconds(str(config.setting("host", "keep"))))
     places = _capacity(config, context, capacity)
     temporal_host.serve(temporal_host.TemporalHost(settings, folder, config, places, _tell))
     return 0
+
+
+def _require_signers(config: Config, settings: ClusterSettings) -> None:
+    """Raises if this host would refuse all requests, because it knows nobody who may send them."""
+    path = os.path.expanduser(str(config.setting("host", "signers")))
+    hint = "write a line for each key whose owner may run code here: NAME ssh-ed25519 AAAA…"
+    if path and not os.path.isfile(path):
+        raise SowError(f"host.signers names no file: {path}", hint)
+    urls = [url for url in (settings.transfer, *config.setting("host", "transfers")) if url and not is_local(url)]
+    if urls and not path:
+        raise SowError(
+            f"host.signers is not set, so this host takes no requests from {urls[0]}",
+            f"sow config set host.signers ~/.config/sow/signers, and in that file {hint}",
+        )
 
 
 def _tell(text: str) -> None:
@@ -55,7 +74,8 @@ def _capacity(config: Config, context: Context, text: str) -> dict[str, int]:
     offered = offers(config, context.environment)
     missing = [name for name in places if name not in offered]
     if missing:
-        config.require_program(config.executor(missing[0]), "", context.environment)
+        executor = config.executor(missing[0])
+        raise missing_binary(executor.name, executor.program, find_adapter(executor.type).capabilities)
     if not offered:
         raise SowError("no program of an executor is installed here", "see 'sow doctor'")
     return {name: most or 1 for name, most in offered.items()}
