@@ -84,6 +84,15 @@ def test_every_promise_has_a_quick_test(cell: str) -> None:
         assert any(_is_quick(node) for file in files for node in ast.parse(file.read_text()).body), name
 
 
+def test_the_tests_of_faults_exist() -> None:
+    """Each file of the table of faults is there."""
+    page = (ROOT / "docs" / "explanation" / "guarantees.md").read_text()
+    table = page.partition("### Faults of hosts")[2].partition("\n## ")[0]
+    names = re.findall(r"`([\w./]*test_\w+\.py)`", table)
+    assert len(names) > 20
+    assert [name for name in names if not (ROOT / "tests" / "cluster" / name).is_file()] == []
+
+
 def _is_quick(node: ast.stmt) -> bool:
     """Tells whether this is a test without the mark."""
     is_test = isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
