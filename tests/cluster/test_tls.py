@@ -47,7 +47,10 @@ def test_certificates(cluster: TemporalCluster, authority: Authority, line: TlsL
     text = tmp_path / "text.pem"
     text.write_text("no certificate\n")
     cluster.plans.plan("One")
+    home = Path(cluster.repo.environment["HOME"])
+    shutil.copy(authority.certificate, home / "ca.pem")
     cases = (
+        ({**right, "tls_ca": "~/ca.pem"}, "no host serves the cluster", "sow host serve"),
         (right, "no host serves the cluster", "sow host serve"),
         ({**right, "tls_ca": other.certificate}, "not from the authority", "check cluster.tls_ca"),
         ({**right, "tls_ca": str(text)}, "not from the authority", "check cluster.tls_ca"),

@@ -13,6 +13,7 @@ from sow.errors import SowError
 
 VARIABLE = "SOW_CLUSTER"
 CONFIGURED = "configured"  # the value of --cluster without an address
+PATHS = ("transfer", "tls_ca", "tls_cert", "tls_key")  # settings in which ~ is the user's home
 USUAL_ADDRESS = "127.0.0.1:7233"
 
 
@@ -72,7 +73,7 @@ def cluster_settings(config: Config, environment: Mapping[str, str], address: st
     return ClusterSettings(
         address=address,
         lost_after=seconds(str(config.setting("cluster", "lost_after"))),
-        **{**texts, "transfer": os.path.expanduser(texts["transfer"])},
+        **{**texts, **{name: os.path.expanduser(texts[name]) for name in PATHS}},
     )
 
 
