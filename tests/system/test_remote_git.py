@@ -156,3 +156,23 @@ def test_a_signal_leaves_no_process(tmp_path: Path, environment: dict[str, str],
             break
         time.sleep(0.05)
     assert not Path(f"/proc/{pid}").exists()
+
+
+def test_ssh_notices_a_silent_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's own ssh command ends a silent connection, too; what the user says about that counts."""
+    ssh, words = tmp_path / "ssh", tmp_path / "words"
+    ssh.write_text(f'#!/bin/sh\necho "$*" > {words}\nexit 1\n')
+    ssh.chmod(0o755)
+    for command, wanted in (
+        (f"{ssh} -i key", "-i key -o ConnectTimeout=30 -o ServerAliveInterval=15 "),
+        (f"{ssh} -o ServerAliveInterval=60", "-o ServerAliveInterval=60 -o ConnectTimeout=30 "),
+    ):
+        monkeypatch.setenv("GIT_SSH_COMMAND", command)
+        remote_git.run(GitCommand(["ls-remote", "--", "box:repository"]), timeout=300)
+        assert words.read_text().startswith(wanted)
+        assert words.read_text().count("ServerAliveInterval=") == 1
+    other = tmp_path / "plink"
+    ssh.rename(other)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(other))
+    remote_git.run(GitCommand(["ls-remote", "--", "box:repository"]), timeout=300)
+    assert "ServerAliveInterval" not in words.read_text()

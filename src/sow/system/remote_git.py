@@ -49,7 +49,8 @@ QUIET = {
 }
 # After these, ssh or the server gave the cause before.
 NO_CAUSE = ("Could not read from remote repository", "the remote end hung up")
-BATCH_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15"
+BATCH_SSH = "ssh -o BatchMode=yes"
+LIMITS_OF_SSH = ("ConnectTimeout=30", "ServerAliveInterval=15")  # it would wait for ever for a host that is cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,10 @@ def sealed_environment() -> dict[str, str]:
     if "GIT_SSH_COMMAND" not in environment and "GIT_SSH" not in environment:
         user_command = git.run(["config", "--get", "core.sshCommand"], cwd="/", check=False).strip()
         environment["GIT_SSH_COMMAND"] = user_command or BATCH_SSH  # neither has a terminal to ask on
+    command = environment.get("GIT_SSH_COMMAND", "")
+    if os.path.basename(command.partition(" ")[0]) == "ssh" and "GIT_SSH_VARIANT" not in environment:
+        limits = [f"-o {limit}" for limit in LIMITS_OF_SSH if limit.partition("=")[0] not in command]
+        environment["GIT_SSH_COMMAND"] = " ".join([command, *limits])
     return environment | QUIET
 
 
