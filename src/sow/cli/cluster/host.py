@@ -13,8 +13,8 @@ from sow.cluster.host_folder import HostFolder, offers
 from sow.cluster.shared_turn import is_local
 from sow.config import Config, seconds
 from sow.errors import SowError
-from sow.executors.binary import missing_binary
-from sow.executors.executor_types import adapter as find_adapter
+from sow.executors.settings import adapter as find_adapter
+from sow.executors.settings import missing_binary
 from sow.system.terminal import escape_line, out
 
 if TYPE_CHECKING:
