@@ -92,7 +92,7 @@ def test_a_connection_that_is_cut_in_mid_turn(hosts: Hosts) -> None:
 
 @pytest.mark.full
 def test_a_host_that_is_gone_for_too_long(hosts: Hosts) -> None:
-    """Another host takes the task; the late result of the first one changes nothing and stays there."""
+    """Another host takes the task; the late result of the first one changes nothing, and the next call keeps it."""
     hosts.configure(lost_after="2s")
     gate = hosts.gate("010", after="echo late > late.txt\n")
     hosts.crew.plan("One", "Two < 1")
@@ -111,9 +111,18 @@ def test_a_host_that_is_gone_for_too_long(hosts: Hosts) -> None:
     again = hosts.run(on=ONE_EACH)
     assert again.code == 0, again
     assert (hosts.crew.repo.git("rev-parse", "HEAD"), hosts.crew.repo.state("010")) == (before, state)
-    kept = hosts["box-a"].transfer.git("for-each-ref", "--format=%(refname)", "refs/sow/turns").split()
-    assert [ref.rpartition("/")[2] for ref in kept] == ["request", "result"]
-    assert "late.txt" in hosts["box-a"].transfer.git("log", "--name-only", "--format=", "-m", kept[1])
+    assert "note: task 010: a late result of box-a changed nothing; see its work: sow salvage restore" in again.err
+    (late,) = (entry for entry in hosts.crew.repo.ok("salvage", "--json").json["kept"] if entry["name"] == "late-1")
+    assert (late["task"], late["merged"]) == ("010", [])
+    assert "late.txt" in hosts.crew.repo.git("ls-tree", "--name-only", late["commit"])
+    (entry,) = hosts.crew.journal("late")
+    assert (entry["task"], entry["host"], entry["refs"]) == ("010", "box-a", [late["ref"]])
+    assert "a late result of box-a changed nothing" in hosts.crew.repo.ok("runs", "show").out
+    hosts.crew.repo.ok("salvage", "restore", late["called"], "--branch", "late")
+    assert hosts.crew.repo.git("show", "late:late.txt") == "late\n"
+    assert hosts["box-a"].transfer.git("for-each-ref", "refs/sow/turns") == ""
+    third = hosts.run(on=ONE_EACH)
+    assert (third.code, "late" in third.err) == (0, False), third
 
 
 @pytest.mark.full

@@ -102,6 +102,37 @@ def test_a_machine_that_is_gone_with_all_its_processes(cluster: TemporalCluster)
 
 
 @pytest.mark.full
+def test_a_machine_that_sleeps_until_its_turn_is_lost(cluster: TemporalCluster):
+    """Another host does the task. What the first one sends when it wakes up changes nothing, and it is kept."""
+    (host,) = cluster.add_hosts("box-a")
+    script = SLOW.format(folder=cluster.folder)
+    cluster.plans.act("implementer-010-1", f"echo late > late.txt\n{script}")
+    cluster.plans.plan("One")
+    run = cluster.start()
+    until(lambda: (cluster.folder / "working-010").exists(), "the worker works")
+    sleeping = host.alive()
+    for pid in sleeping:
+        os.kill(pid, signal.SIGSTOP)
+    cluster.add_hosts("box-b")
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 0, (out, err, cluster.logs())
+    head, state = cluster.repo.git("rev-parse", "HEAD"), cluster.repo.state("010")
+    assert cluster.repo.ok("cluster", "status", "--json").json["late"] == {"waiting": 0, "kept": []}
+    for pid in sleeping:
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: any(ref.endswith("/result") for ref in cluster.refs()), "the late result is sent")
+    assert "Late results: 1; the next" in cluster.repo.ok("cluster", "status").out
+    done = cluster.run()
+    assert done.code == 0, (done, cluster.logs())
+    assert (cluster.repo.git("rev-parse", "HEAD"), cluster.repo.state("010")) == (head, state)
+    (late,) = cluster.repo.ok("cluster", "status", "--json").json["late"]["kept"]
+    assert late.endswith("/010/late-1")
+    assert cluster.repo.git("show", f"refs/sow/keep/{late}:late.txt") == "late\n"
+    assert "late.txt" not in cluster.tree()
+    assert cluster.refs() == []
+
+
+@pytest.mark.full
 def test_a_turn_whose_own_process_is_killed(cluster: TemporalCluster):
     """The agent of a killed `sow turn` is ended too, and the task is done by a new session."""
     (host,) = cluster.add_hosts("box-a")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from sow.cluster.transfer import Transfer
 from sow.config import ExecutorConfig
 from sow.system.process.steps import Steps
 
@@ -56,6 +57,9 @@ class Carrier(Protocol):
 
     def take(self, root: str, order: TurnOrder) -> Steps[TurnDelivery]:
         """Brings an order to a host, waits for its end, and fetches the result into the repository at `root`."""
+
+    def transfer(self, root: str, host: str) -> Transfer | None:
+        """Returns the way to the packets of a host; None if the host takes no part in this call."""
 
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order whose result was taken over."""

@@ -8,6 +8,7 @@ from typing import Any
 from sow.agents.registry import Agent
 from sow.cluster import settling
 from sow.cluster.carrier import Carrier, TurnOrder
+from sow.cluster.late_results import keep_late
 from sow.cluster.packet import BadPacket, Packet
 from sow.cluster.transfer import drop_refs
 from sow.cluster.turn_request import PROTOCOL, REFS, TurnRequest, new_token, pack_request
@@ -26,6 +27,7 @@ from sow.errors import SowError
 from sow.executors.adapter import Outcome
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import EnvironmentProblem
+from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects import tasks
@@ -59,6 +61,10 @@ class RemoteTurns(LocalTurns):
     def capacity(self) -> int:
         """Returns how many turns all hosts take at once."""
         return self.carrier.capacity()
+
+    def keep_late(self, home: Home) -> Steps[list[str]]:
+        """Keeps the work of lost turns whose results came late."""
+        return keep_late(home, lambda host: self.carrier.transfer(home.root, host))
 
     def require(self, executor: ExecutorConfig) -> None:
         """Raises if no host offers an executor."""

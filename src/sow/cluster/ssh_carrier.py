@@ -178,16 +178,18 @@ class SshCarrier:
             if delivery.kind != "refused" or wanted or not self._others(host, order):
                 return delivery
             order.tell(f"{host.name} did not take the turn: {delivery.reason}"[:200])
-            yield from self._remove(root, host, order)
+            yield from self.settled(root, order)
+
+    def transfer(self, root: str, host: str) -> Transfer | None:
+        """Returns the way to the packets of a host; None if it is not one of --on."""
+        urls = [other.url for other in self.hosts if other.name == host]
+        return Transfer(root, urls[0], self.environment) if urls else None
 
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order on its host."""
-        host = next((host for host in self.hosts if host.name == order.host), None)
-        if host is not None:
-            yield from self._remove(root, host, order)
-
-    def _remove(self, root: str, host: SshHost, order: TurnOrder) -> Steps[None]:
-        yield from Transfer(root, host.url, self.environment).remove(order.refs)
+        transfer = self.transfer(root, order.host)
+        if transfer is not None:
+            yield from transfer.remove(order.refs)
 
     def _reserve(self, order: TurnOrder) -> Steps[SshHost | Literal[False] | None]:
         """Waits for a free host that may take the order; None if there is none, False if a person stopped it."""

@@ -291,7 +291,7 @@ class TemporalCarrier:
 
     def _try_transfer(self, root: str) -> Steps[None]:
         """Pushes a ref and removes it again, so that a repository that refuses this is found before anything starts."""
-        transfer = Transfer(root, self.settings.transfer, self.environment)
+        transfer = self.transfer(root)
         ref = f"refs/sow/bases/test-{clock.uuid4()}"
         try:
             yield from transfer.push({ref: git.run(["rev-parse", "HEAD"], cwd=root).strip()})
@@ -318,7 +318,7 @@ class TemporalCarrier:
 
     def take(self, root: str, order: TurnOrder) -> Steps[TurnDelivery]:
         """Sends an order, waits until a host has taken it, and fetches the result."""
-        transfer = Transfer(root, self.settings.transfer, self.environment)
+        transfer = self.transfer(root)
         if order.was_sent and (yield from transfer.find(order.result_ref)):
             return TurnDelivery("result", (yield from transfer.fetch(order.result_ref)), order.host)
         if order.commits and not (yield from self._until_it_works(order, lambda: transfer.push(order.commits)))[1]:
@@ -359,10 +359,13 @@ class TemporalCarrier:
         commit, _ = yield from self._until_it_works(order, lambda: transfer.fetch(order.result_ref))
         return TurnDelivery("result", commit=commit, host=host)
 
+    def transfer(self, root: str, host: str = "") -> Transfer:
+        """Returns the way to the packets of all hosts."""
+        return Transfer(root, self.settings.transfer, self.environment)
+
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order from the transfer repository."""
-        transfer = Transfer(root, self.settings.transfer, self.environment)
-        yield from transfer.remove(order.refs)
+        yield from self.transfer(root).remove(order.refs)
 
     def _until_it_works(self, order: TurnOrder, act: Any) -> Steps[tuple[Any, bool]]:
         """Repeats a transfer that fails, within limits; returns its result, and whether nobody stopped it."""

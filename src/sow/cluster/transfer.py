@@ -77,9 +77,9 @@ class Transfer:
         """Returns the name of a ref there, or "" if there is none."""
         return "".join((yield from self.names(ref)))
 
-    def names(self, pattern: str) -> Steps[list[str]]:
+    def names(self, *patterns: str) -> Steps[list[str]]:
         """Returns the names of the refs there that match."""
-        output = yield from self._git(["ls-remote", "--quiet", "--", self.url, pattern])
+        output = yield from self._git(["ls-remote", "--quiet", "--", self.url, *patterns])
         return [line.partition("\t")[2] for line in output.splitlines()]
 
     def remove(self, refs: Sequence[str]) -> Steps[None]:

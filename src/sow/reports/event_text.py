@@ -31,7 +31,7 @@ LASTING_EVENTS = frozenset(
     {
         "run_started", "task_ended", "question", "sent_back", "conflict", "limit", "breaker", "budget", "run_ended",
         "escalated", "resolved", "verification", "approved", "plan_changed", "set_aside", "restored", "notify_failed",
-        "git_changed", "refused", "concern", "branch_moved", "waived",
+        "git_changed", "refused", "concern", "branch_moved", "waived", "late",
     }
 )  # fmt: skip
 
@@ -78,6 +78,13 @@ def merge_text(entry: JournalEntry) -> str:
 def conflict_text(entry: JournalEntry) -> str:
     """Returns where the work of a task conflicts."""
     return f"merge conflict in {', '.join(entry.texts('paths')) or 'its files'}"
+
+
+def late_text(entry: JournalEntry) -> str:
+    """Returns what a late result of a lost turn left."""
+    names = [ref.removeprefix("refs/sow/keep/") for ref in entry.texts("refs")]
+    kept = f"its commits are kept as {', '.join(names)}" if names else "it has nothing new"
+    return f"a late result of {entry.text('host') or 'another host'} changed nothing; {kept}"
 
 
 def stop_reason(entry: JournalEntry) -> str:
@@ -269,6 +276,7 @@ FORMATTERS: dict[str, Words] = {
     "git_changed": _git_changed,
     "notify_failed": lambda entry, _: f"nobody is notified: {entry.text('reason')}",
     "branch_moved": _branch_moved,
+    "late": lambda entry, _: late_text(entry),
     "final_check": _final_check,
     "waived": _waived,
     "limit": lambda entry, _: stop_reason(entry),

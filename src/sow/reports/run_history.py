@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sow.domain.inputs import is_member, is_task_id
-from sow.reports.event_text import conflict_text, merge_text, stop_reason
+from sow.reports.event_text import conflict_text, late_text, merge_text, stop_reason
 from sow.reports.run_records import (
     LONGEST,
     Cost,
@@ -134,7 +134,7 @@ class RunHistory:
     def add(self, entry: JournalEntry, now: float | None = None) -> TimelineDelta:
         """Updates the state with an entry, and returns its additions. `now` replaces the time of the entry."""
         self.timeline.delta = TimelineDelta()
-        if entry.event.startswith(DELIVERY) and self.processes:
+        if (entry.event.startswith(DELIVERY) or entry.event == "late") and self.processes:
             self._handle(entry)
             return self.timeline.delta
         before, is_first = self.moment, not self.processes
@@ -293,6 +293,9 @@ class RunHistory:
     def _branch_moved(self, entry: JournalEntry) -> None:
         remark = f"{entry.text('branch')} was moved to {entry.text('found')[:12]} by somebody else and set back"
         self.remarks.append(f"{remark}; that commit is kept as {entry.text('pin')}" if entry.text("pin") else remark)
+
+    def _late(self, entry: JournalEntry) -> None:
+        self.remarks.append(f"task {entry.task}: {late_text(entry)}")
 
     def _limit(self, entry: JournalEntry) -> None:
         executor, until, text = entry.text("executor"), entry.number("until"), stop_reason(entry)
@@ -545,6 +548,7 @@ RUN_EVENTS: dict[str, Callable[[RunHistory, JournalEntry], None]] = {
     "final_check": RunHistory._final_check,
     "git_changed": RunHistory._git_changed,
     "branch_moved": RunHistory._branch_moved,
+    "late": RunHistory._late,
     "limit": RunHistory._limit,
     "breaker": RunHistory._breaker,
     "budget": RunHistory._budget,

@@ -12,6 +12,7 @@ from sow.cli.output import emit
 from sow.cluster.cluster_settings import ClusterSettings, cluster_settings
 from sow.cluster.dev_server import DevServer
 from sow.cluster.host_folder import HostFolder
+from sow.cluster.late_results import kept_late, lost_turns
 from sow.cluster.transfer import Transfer, TransferFailed
 from sow.cluster.transfer import prune as prune_refs
 from sow.cluster.turn_request import PROTOCOL, REFS
@@ -73,6 +74,7 @@ def status(context: Context, *, address: str, json: bool) -> int:
         "hosts": [],
         "requests": 0,
         "results": 0,
+        "late": {"waiting": 0, "kept": []},
         "problems": problems,
     }
     try:
@@ -87,6 +89,7 @@ def status(context: Context, *, address: str, json: bool) -> int:
         names = run_to_end(_names(settings))
         document["requests"] = sum(name.endswith("/request") for name in names)
         document["results"] = sum(name.endswith("/result") for name in names)
+        document["late"] = _late(context, names)
     except SowError as error:
         add(error)
     key = _missing_key(config)
@@ -105,6 +108,15 @@ def _names(settings: ClusterSettings) -> Steps[list[str]]:
     return (yield from transfer.names(f"{REFS}/*"))
 
 
+def _late(context: Context, names: list[str]) -> dict[str, Any]:
+    """Returns the late results of this checkout: how many wait for a run, and the pins of those that it kept."""
+    try:
+        home = context.project_home()
+    except SowError:  # it can be asked from anywhere
+        return {"waiting": 0, "kept": []}
+    return {"waiting": sum(turn.result_ref in names for turn in lost_turns(home)), "kept": kept_late(home)}
+
+
 def _missing_key(config: Config) -> SowError | None:
     key = os.path.expanduser(str(config.setting("cluster", "sign")))
     if key and not os.path.isfile(key):
@@ -121,6 +133,10 @@ def _print(document: dict[str, Any]) -> None:
         f"Requests are {'signed with ' + document['signing_key'] if document['signing_key'] else 'not signed'}",
         f"Turns in the transfer repository: {document['requests']} requests, {document['results']} results",
     ]
+    if document["late"]["waiting"]:
+        lines.append(f"Late results: {document['late']['waiting']}; the next 'sow run --cluster' keeps their commits")
+    if document["late"]["kept"]:
+        lines.append(f"Kept late results: {', '.join(document['late']['kept'])} (sow salvage)")
     for line in lines:
         out(escape_line(line))
     for problem in document["problems"]:

@@ -30,6 +30,7 @@ from sow.store.projects import project as projects
 from sow.store.projects.plan_import import PlanImport
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
+from sow.system.process.child_process import run_to_end
 from sow.system.terminal import err, escape_line, out
 
 
@@ -59,6 +60,7 @@ def run_plan(request: RunRequest, display: Display) -> tuple[int, RunFolder | No
     while is_answered:
         with request.home.claim("run", purpose=f"sow run of {request.reading.plan.name[:60]}") as claim:
             project, intake, agreed, accepted = _prepare(request)
+            _print_notes(run_to_end(request.turns.keep_late(request.home)))
             selected = preflight.selected_tasks(request, project, intake.paths.values())
             chosen = [task["id"] for task in selected]
             if request.retry_failed:

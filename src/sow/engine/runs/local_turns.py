@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sow.engine.runs.run_context import RunContext
     from sow.engine.runs.task_job import TaskJob
     from sow.executors.adapter import Outcome
+    from sow.store.files.checkout_home import Home
 
 
 class LocalTurns:
@@ -31,6 +32,11 @@ class LocalTurns:
     def capacity(self) -> int:
         """Returns how many turns all hosts take at once; 0 is no limit of theirs."""
         return 0
+
+    def keep_late(self, home: Home) -> Steps[list[str]]:
+        """Keeps the work of turns on other hosts that counted as lost and ended later; returns remarks."""
+        yield from ()
+        return []
 
     def require(self, executor: ExecutorConfig) -> None:
         """Raises if no machine of the run offers an executor; the programs of this machine are checked elsewhere."""

@@ -76,7 +76,8 @@ class PlanLoop(Loop):
         return code
 
     def close(self, code: int) -> list[str]:
-        return run_to_end(finish.close(self.context, code), self.tick)
+        late = run_to_end(self.context.turns.keep_late(self.context.home), self.tick) if code != INTERRUPTED else []
+        return late + run_to_end(finish.close(self.context, code), self.tick)
 
     def jobs(self) -> list[Job]:
         """Returns the tasks, with the longest chain first."""
