@@ -56,6 +56,10 @@ class Waiting(SowError):
     exit_code = WAITS
 
 
+class RunTakenOver(Waiting):
+    """Another checkout runs the project now: this call ends, and settles nothing more."""
+
+
 def suggestion(value: str, names: Iterable[str]) -> str:
     """Returns a hint for a mistyped name, or ""."""
     from difflib import get_close_matches

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Repo
+from conftest import SOW, Repo
 from support.plan_repo import WORK, PlanRepo
 from support.temporal_cluster import TemporalCluster, TemporalServer, until
 
@@ -34,6 +34,7 @@ def test_a_run_over_two_hosts_gives_the_tree_of_a_local_run(cluster: TemporalClu
     assert set(cluster.plans.statuses().values()) == {"completed"}
     assert cluster.turn_hosts() == {"box-a", "box-b"}
     assert cluster.refs() == []
+    assert cluster.leases() == []
     tree = cluster.tree()
     local = Repo(tmp_path / "local" / "repo", cluster.repo.environment)
     local.ok("run", "plan.yaml", "--yes")
@@ -191,6 +192,68 @@ def test_a_run_that_is_killed_takes_over_what_its_hosts_did(cluster: TemporalClu
     assert done.code == 0, (done, cluster.logs())
     assert cluster.plans.turns("010") == 1
     assert cluster.tree()["part_010.txt"] == b"by 010\n"
+
+
+def copy_of(cluster: TemporalCluster) -> Repo:
+    """Another checkout of the same project, as a colleague has it."""
+    copy = cluster.folder / "copy"
+    cluster.repo.git("clone", "-q", str(cluster.repo.root), str(copy))
+    shutil.copytree(cluster.repo.root / ".sow", copy / ".sow", ignore=shutil.ignore_patterns("local"))
+    return Repo(copy, cluster.repo.environment)
+
+
+@pytest.mark.full
+def test_two_homes_on_one_project(cluster: TemporalCluster):
+    """The second is refused with the first's name; if it takes over, the first ends before it settles anything."""
+    cluster.add_hosts("box-a", "box-b", most=1)
+    folder = slow_work(cluster)
+    cluster.plans.plan("One")
+    run = cluster.start()
+    until(lambda: (folder / "working-010").exists(), "the worker works")
+    copy = copy_of(cluster)
+    before = copy.snapshot()
+    second = copy.sow("run", "plan.yaml", "--cluster", "--yes")
+    assert (second.code, f":{cluster.repo.root} since " in second.err) == (4, True), second
+    assert "sow run plan.yaml --cluster --yes --take-over" in second.err
+    assert (copy.snapshot(), cluster.plans.turns("010")) == (before, 1)
+    wrong = copy.sow("run", "plan.yaml", "--take-over")
+    assert (wrong.code, "--take-over is for runs on a cluster" in wrong.err) == (2, True), wrong
+    head, state = cluster.repo.git("rev-parse", "HEAD"), cluster.repo.state("010")
+    (folder / "working-010").unlink()
+    words = [SOW, "run", "plan.yaml", "--cluster", "--yes", "--take-over"]
+    taking = subprocess.Popen(
+        words, cwd=copy.root, env=copy.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    with taking:
+        until(lambda: (folder / "working-010").exists() or taking.poll() is not None, "the other worker works")
+        assert taking.poll() is None, (taking.communicate(), cluster.logs())
+        (folder / "go").touch()
+        out, err = run.communicate(timeout=300)
+        assert run.returncode == 4, (out, err, cluster.logs())
+        assert f":{copy.root} runs this project now" in err.decode()
+        assert (cluster.repo.git("rev-parse", "HEAD"), cluster.repo.state("010")) == (head, state)
+        said = taking.communicate(timeout=300)[0]
+        assert taking.returncode == 0, (said, cluster.logs())
+    assert copy.git("show", "HEAD:part_010.txt") == "by 010\n"
+    assert cluster.leases() == []
+
+
+@pytest.mark.full
+def test_a_home_that_was_killed_has_its_lease_still(cluster: TemporalCluster):
+    """Another checkout is refused, and the same one goes on."""
+    cluster.add_hosts("box-a")
+    folder = slow_work(cluster)
+    cluster.plans.plan("One")
+    run = cluster.start()
+    until(lambda: (folder / "working-010").exists(), "the worker works")
+    run.kill()
+    run.wait()
+    second = copy_of(cluster).sow("run", "plan.yaml", "--cluster", "--yes")
+    assert (second.code, "this project is run by" in second.err) == (4, True), second
+    (folder / "go").touch()
+    done = cluster.run()
+    assert done.code == 0, (done, cluster.logs())
+    assert (cluster.plans.turns("010"), cluster.leases()) == (1, [])
 
 
 @pytest.mark.full

@@ -253,7 +253,14 @@ class TemporalCluster:
 
     def refs(self) -> list[str]:
         """The packets in the transfer repository."""
-        words = ["git", "-C", str(self.transfer), "for-each-ref", "--format=%(refname)", "refs/sow/turns"]
+        return self._refs("refs/sow/turns")
+
+    def leases(self) -> list[str]:
+        """The projects that a checkout runs."""
+        return self._refs("refs/sow/home")
+
+    def _refs(self, prefix: str) -> list[str]:
+        words = ["git", "-C", str(self.transfer), "for-each-ref", "--format=%(refname)", prefix]
         return subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
 
     def turn_hosts(self) -> set[str]:

@@ -61,5 +61,8 @@ class Carrier(Protocol):
     def transfer(self, root: str, host: str) -> Transfer | None:
         """Returns the way to the packets of a host; None if the host takes no part in this call."""
 
+    def shared_transfer(self, root: str) -> Transfer | None:
+        """Returns the way to a repository that all machines of the cluster share, if there is one."""
+
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order whose result was taken over."""

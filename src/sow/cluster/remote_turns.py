@@ -7,7 +7,8 @@ from typing import Any
 
 from sow.agents.registry import Agent
 from sow.cluster import settling
-from sow.cluster.carrier import Carrier, TurnOrder
+from sow.cluster.carrier import Carrier, TurnDelivery, TurnOrder
+from sow.cluster.home_lease import HomeLease
 from sow.cluster.late_results import keep_late
 from sow.cluster.packet import BadPacket, Packet
 from sow.cluster.transfer import drop_refs
@@ -45,6 +46,7 @@ OUTCOMES = {  # of deliveries of which nothing can be taken over
     "no_host": "not_found",
     "interrupted": "interrupted",
 }
+DONE = object()
 FIX_HINT = "fix that on the host, or leave the host out, and run again"
 
 
@@ -53,10 +55,26 @@ class RemoteTurns(LocalTurns):
 
     is_remote = True
 
-    def __init__(self, carrier: Carrier, config: Config) -> None:
+    def __init__(self, carrier: Carrier, config: Config, *, take_over: bool = False) -> None:
         self.carrier = carrier
         self.config = config
         self.has_dropped = False  # the packets that a killed run left
+        self.take_over = take_over  # run the project, although another checkout does
+        self.lease: HomeLease | None = None
+
+    def begin(self, home: Home, project_id: str, command: str) -> Steps[None]:
+        """Takes the lease of the project. Raises if another checkout runs it; `command` would take it over."""
+        transfer = self.carrier.shared_transfer(home.root)
+        if transfer is not None and self.lease is None:
+            lease = HomeLease(home, project_id, transfer)
+            yield from lease.take(by_force=self.take_over, command=command)
+            self.lease = lease
+
+    def end(self) -> Steps[None]:
+        """Gives the lease back."""
+        if self.lease is not None:
+            yield from self.lease.release()
+            self.lease = None
 
     def capacity(self) -> int:
         """Returns how many turns all hosts take at once."""
@@ -121,7 +139,7 @@ class RemoteTurns(LocalTurns):
 
     def _take_review(self, context: RunContext, record: SessionRecord, order: TurnOrder) -> Steps[Outcome]:
         """Waits for a review and takes its transcripts and its answer over."""
-        delivery = yield from self.carrier.take(context.home.root, order)
+        delivery = yield from self._delivery(context.home.root, order)
         order.host = delivery.host or order.host
         if delivery.kind == "result":
             outcome = settling.settle_review(record, Packet(context.home.root, delivery.commit))
@@ -283,6 +301,27 @@ class RemoteTurns(LocalTurns):
         facts = {"role": turn.agent.name, "executor": turn.executor.name, "kind": record.session["turns"][-1]["kind"]}
         context.journal("sent", task=turn.folder.id, **facts, host=host)
 
+    def _delivery(self, root: str, order: TurnOrder) -> Steps[TurnDelivery]:
+        """Waits for the end of an order; raises if another checkout has taken over the project meanwhile."""
+        steps, renewing = self.carrier.take(root, order), None
+        try:
+            pause = next(steps)
+            while True:
+                if self.lease is not None and renewing is None and self.lease.is_due():
+                    renewing = self.lease.renew()
+                if renewing is not None and next(renewing, DONE) is DONE:
+                    renewing = None
+                pause = steps.send((yield pause))
+        except StopIteration as end:
+            delivery: TurnDelivery = end.value
+        finally:
+            steps.close()
+            if renewing is not None:
+                renewing.close()
+        if self.lease is not None and delivery.kind != "left":
+            yield from self.lease.verify()
+        return delivery
+
     def _take(
         self, job: TaskJob, turn: TaskTurn, record: SessionRecord, order: TurnOrder, remarks: list[str]
     ) -> Steps[FinishedTurn]:
@@ -290,7 +329,7 @@ class RemoteTurns(LocalTurns):
         context, isolation = job.context, job.context.isolation
         if isolation is None:
             raise SowError("a run without worktrees stays on one host", "leave out --isolation none")
-        delivery = yield from self.carrier.take(context.home.root, order)
+        delivery = yield from self._delivery(context.home.root, order)
         order.host = delivery.host or order.host
         if delivery.kind == "left":
             return _without_result(turn, record, Outcome("interrupted"), remarks)

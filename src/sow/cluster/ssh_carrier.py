@@ -185,6 +185,9 @@ class SshCarrier:
         urls = [other.url for other in self.hosts if other.name == host]
         return Transfer(root, urls[0], self.environment) if urls else None
 
+    def shared_transfer(self, root: str) -> None:
+        """Returns nothing: each host has a repository of its own."""
+
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order on its host."""
         transfer = self.transfer(root, order.host)

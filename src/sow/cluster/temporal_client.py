@@ -363,6 +363,10 @@ class TemporalCarrier:
         """Returns the way to the packets of all hosts."""
         return Transfer(root, self.settings.transfer, self.environment)
 
+    def shared_transfer(self, root: str) -> Transfer:
+        """Returns the way to the transfer repository."""
+        return self.transfer(root)
+
     def settled(self, root: str, order: TurnOrder) -> Steps[None]:
         """Removes the packets of an order from the transfer repository."""
         yield from self.transfer(root).remove(order.refs)

@@ -77,6 +77,16 @@ class Transfer:
         """Returns the name of a ref there, or "" if there is none."""
         return "".join((yield from self.names(ref)))
 
+    def commit_of(self, ref: str) -> Steps[str]:
+        """Returns the commit of a ref there, or "" if there is none."""
+        output = yield from self._git(["ls-remote", "--quiet", "--", self.url, ref])
+        return output.partition("\t")[0]
+
+    def replace(self, ref: str, new: str, old: str) -> Steps[None]:
+        """Moves a ref there from one commit to another, if it still has the old one; "" is no commit."""
+        lease = f"--force-with-lease={ref}:{old}"
+        yield from self._git(["push", "--quiet", "--no-verify", lease, "--", self.url, f"{new}:{ref}"])
+
     def names(self, *patterns: str) -> Steps[list[str]]:
         """Returns the names of the refs there that match."""
         output = yield from self._git(["ls-remote", "--quiet", "--", self.url, *patterns])

@@ -28,6 +28,7 @@ OF_THE_PLAN = ("network", "sandbox")  # settings without an option
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
 OPTIONAL_VALUES = ("cluster",)
+IMPLIED = "configured"  # the value of an option without its optional value
 
 
 def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHistory | None = None) -> str:
@@ -57,7 +58,10 @@ def as_arguments(options: Mapping[str, str]) -> list[str]:
     arguments = []
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
-        arguments += [f"{flag}={value}"] if name in OPTIONAL_VALUES else [flag, value] if value else [flag]
+        if value and name in OPTIONAL_VALUES:
+            arguments += [flag if value == IMPLIED else f"{flag}={value}"]
+        else:
+            arguments += [flag, value] if value else [flag]
     return arguments
 
 

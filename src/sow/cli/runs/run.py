@@ -37,6 +37,7 @@ def run(
     label: str,
     task: list[str],
     retry_failed: bool,
+    take_over: bool,
     update_plan: bool,
     dry_run: bool,
     yes: bool,
@@ -52,7 +53,7 @@ def run(
     reading = load.load_valid(context, plan, tag=tag, parallel_stories=parallel_stories)
     if reading is None:
         return load.BAD_PLAN
-    turns = _turns(context, config, call)
+    turns = _turns(context, config, call, take_over=take_over)
     concurrency = call["max_concurrency"] or (str(turns.capacity()) if turns.is_remote else "")
     settings = run_request.settings_of(config, reading.plan, {**call, "max_concurrency": concurrency})
     default_reviewers = [str(name) for name in config.setting("review", "agents")]
@@ -96,12 +97,14 @@ def run(
     return code
 
 
-def _turns(context: Context, config: Config, call: Mapping[str, str]) -> LocalTurns:
+def _turns(context: Context, config: Config, call: Mapping[str, str], *, take_over: bool) -> LocalTurns:
     """Returns what takes the turns of the run: this machine, or those of --on or --cluster."""
     cluster = call["cluster"] or ("" if call["on"] else context.environment.get("SOW_CLUSTER", ""))
     option = "--cluster" if cluster else "--on"
     if cluster and call["on"]:
         raise SowError("--on and --cluster are two ways to other hosts", "leave out one of them")
+    if take_over and not cluster:
+        raise SowError("--take-over is for runs on a cluster", "add --cluster, or leave out --take-over")
     if not (cluster or call["on"]):
         return LocalTurns()
     isolation = call["isolation"] or str(config.setting("run", "isolation"))
@@ -110,7 +113,7 @@ def _turns(context: Context, config: Config, call: Mapping[str, str]) -> LocalTu
     from sow.cluster.remote_turns import RemoteTurns
 
     if cluster:
-        return RemoteTurns(_cluster(context, config, cluster), config)
+        return RemoteTurns(_cluster(context, config, cluster), config, take_over=take_over)
     from sow.cluster.ssh_carrier import SshCarrier, parse_hosts
 
     carrier = SshCarrier(parse_hosts(call["on"]), lost_after=seconds(str(config.setting("cluster", "lost_after"))))

@@ -43,6 +43,7 @@ COMMANDS = (
             "Take the turns of workers on the hosts of a cluster (without ADDRESS: SOW_CLUSTER or cluster.address)",
             implied="configured",
         ),
+        Option("--take-over", help="With --cluster: run the project, although a machine that is gone runs it"),
         Option(
             "--accept",
             "WHAT",

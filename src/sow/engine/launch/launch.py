@@ -56,10 +56,21 @@ def run_plan(request: RunRequest, display: Display) -> tuple[int, RunFolder | No
 
     Questions are asked under the claim: a second terminal may answer one that waits, but not continue the run.
     """
+    try:
+        return _run_until_answered(request, display)
+    finally:
+        run_to_end(request.turns.end())
+
+
+def _run_until_answered(request: RunRequest, display: Display) -> tuple[int, RunFolder | None]:
     is_answered = True
     while is_answered:
         with request.home.claim("run", purpose=f"sow run of {request.reading.plan.name[:60]}") as claim:
+            if projects.exists(request.home):  # nothing is written if another checkout runs the project
+                with suppress(InvalidFile):
+                    _begin_turns(request, projects.load_anywhere(request.home))
             project, intake, agreed, accepted = _prepare(request)
+            _begin_turns(request, project)
             _print_notes(run_to_end(request.turns.keep_late(request.home)))
             selected = preflight.selected_tasks(request, project, intake.paths.values())
             chosen = [task["id"] for task in selected]
@@ -95,6 +106,12 @@ def run_plan(request: RunRequest, display: Display) -> tuple[int, RunFolder | No
             cwd = request.reading.cwd
             request.home = homes.locate(option=request.home.root, environment=request.environment, cwd=cwd)
     return code, folder
+
+
+def _begin_turns(request: RunRequest, project: ProjectState) -> None:
+    """Raises if another checkout runs the project on the hosts of this call."""
+    steps = request.turns.begin(request.home, project["project_id"], request.command(take_over=""))
+    run_to_end(steps)
 
 
 def _prepare(request: RunRequest) -> tuple[ProjectState, PlanImport, Consent, list[str]]:

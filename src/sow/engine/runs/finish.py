@@ -27,7 +27,7 @@ def close(context: RunContext, code: int) -> Steps[list[str]]:
 
     The exit code is in the run's state afterwards: work that waits for `sow integrate` waits for a person.
     """
-    problems = _wrong_branch(context)
+    problems = [context.taken_over] if context.taken_over else _wrong_branch(context)
     if (
         not problems
         and context.isolation is not None

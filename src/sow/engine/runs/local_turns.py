@@ -33,6 +33,14 @@ class LocalTurns:
         """Returns how many turns all hosts take at once; 0 is no limit of theirs."""
         return 0
 
+    def begin(self, home: Home, project_id: str, command: str) -> Steps[None]:
+        """Raises if another checkout runs the project on other hosts; `command` would take it over."""
+        yield from ()
+
+    def end(self) -> Steps[None]:
+        """Lets other checkouts run the project."""
+        yield from ()
+
     def keep_late(self, home: Home) -> Steps[list[str]]:
         """Keeps the work of turns on other hosts that counted as lost and ended later; returns remarks."""
         yield from ()

@@ -13,7 +13,7 @@ from sow.engine.runs.notify import Notifier
 from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.run_job import JobEnd
 from sow.engine.turns import settle
-from sow.errors import DONE, FAILED, INTERRUPTED, WAITS, SowError
+from sow.errors import DONE, FAILED, INTERRUPTED, WAITS, RunTakenOver, SowError
 from sow.store.files.trusted_state import TrustedState
 from sow.store.projects.project import WrongBranch
 from sow.store.projects.task_folder import TaskFolder
@@ -134,7 +134,9 @@ class Loop:
                     if interrupts.sleep(pause):
                         pause = SHORTEST  # short, because an ended turn takes two steps
                 return self._code()
-            except WrongBranch as problem:
+            except (WrongBranch, RunTakenOver) as problem:
+                if isinstance(problem, RunTakenOver):
+                    self.context.taken_over = f"{problem.message} ({problem.hint})"
                 self.context.journal("waiting", reason=f"{problem.message}: {problem.hint}", until=None)
                 return self._code() or WAITS
             finally:  # also after an internal error: no child stays alive
@@ -257,6 +259,8 @@ class Loop:
         except StopIteration as end:
             self._ended(ident, end.value)
             return True
+        except RunTakenOver:
+            raise
         except SowError as problem:  # not a problem of the work: it becomes a question, and the others continue
             self.restore_state()  # on another branch this raises, so that nothing is asked or written
             self._ask_about_problem(ident, problem)

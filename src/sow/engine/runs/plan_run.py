@@ -60,7 +60,7 @@ class PlanLoop(Loop):
     def run(self) -> int:
         """Runs all tasks, then checks the final tree; repeats if that sent a task back."""
         code = super().run()
-        while code != INTERRUPTED:
+        while code != INTERRUPTED and not self.context.taken_over:
             try:
                 result = run_to_end(final_checks.check_delivery(self.context), self.tick)
             except WrongBranch:  # the end of the call says so
@@ -76,7 +76,8 @@ class PlanLoop(Loop):
         return code
 
     def close(self, code: int) -> list[str]:
-        late = run_to_end(self.context.turns.keep_late(self.context.home), self.tick) if code != INTERRUPTED else []
+        is_left = code == INTERRUPTED or self.context.taken_over
+        late = [] if is_left else run_to_end(self.context.turns.keep_late(self.context.home), self.tick)
         return late + run_to_end(finish.close(self.context, code), self.tick)
 
     def jobs(self) -> list[Job]:

@@ -146,6 +146,7 @@ class RunContext:
         self.seen = StateWatcher(home, is_shared=True)
         self.started_at = time.monotonic()
         self.stopping = False  # a person wants the run to end
+        self.taken_over = ""  # why this call may settle and deliver nothing more
         self.refuse_turn_reason: Callable[[], str] = str  # returns why no turn may begin now
 
     @property
