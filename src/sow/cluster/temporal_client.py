@@ -211,6 +211,12 @@ class ClientThread:
         return self.start(coroutine).result()
 
 
+def ask_hosts(settings: ClusterSettings) -> list[ClusterHost]:
+    """Connects to a cluster and returns its hosts."""
+    thread = ClientThread()
+    return thread.call(find_hosts(thread.call(connect(settings)), settings))
+
+
 @dataclass
 class SentTurn:
     """What the client's thread knows about a turn; the run's loop only reads it."""

@@ -95,10 +95,9 @@ def list_hosts(context: Context, *, address: str, json: bool) -> int:
 def ask_hosts(settings: ClusterSettings) -> list[ClusterHost]:
     """Returns the hosts of a cluster."""
     require_temporal()
-    from sow.cluster.temporal_client import ClientThread, connect, find_hosts
+    from sow.cluster import temporal_client
 
-    thread = ClientThread()
-    return thread.call(find_hosts(thread.call(connect(settings)), settings))
+    return temporal_client.ask_hosts(settings)
 
 
 def as_document(host: ClusterHost) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
     if undo_git_changes or keep_git_changes:
         return _settle_git(context, keep=keep_git_changes, undo=undo_git_changes, yes=yes)
     from sow.cli.setup.doctor_executors import examine_executors
+    from sow.cli.setup.doctor_hosts import examine_hosts
     from sow.cli.setup.doctor_setup import examine_forge, examine_sandbox, examine_setup
 
     with Progress("Checking the repository and the agent CLIs"):
@@ -38,6 +39,7 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
         findings += examine_sandbox(context)
         findings += examine_setup(context)
         findings += examine_forge(context)
+        findings += examine_hosts(context)
         findings += _examine_tasks(context)
         executor_findings, executors = examine_executors(context)
         findings += executor_findings
@@ -103,7 +105,8 @@ COMMANDS = (
         Option("--yes", help="Do not ask for confirmation"),
         json=True,
         details="Shows how checkouts are set up, and warns if a check would import code from your own checkout.\n"
-        "Asks each agent CLI for its version and flags, and keeps the answer in ~/.cache/sow/probes.json.",
+        "Asks each agent CLI for its version and flags, and keeps the answer in ~/.cache/sow/probes.json.\n"
+        "With settings of a cluster or of a host, these are checked too.",
     ),
 )
 
