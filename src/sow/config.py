@@ -78,6 +78,7 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
         "tls_key": "",
         "lost_after": "90s",
         "wait_for_host": "10m",
+        "fetch_mb": 2048,
     },
     "host": {
         "name": "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -142,6 +143,24 @@ def test_a_result_that_is_none(hosts: Hosts, change: Forge, words: str) -> None:
     assert hosts.crew.task("010")["status"] == "failed"
     assert not (hosts.crew.repo.task_folder("010") / "task_output/passwd").is_symlink()
     assert hosts.crew.repo.git("for-each-ref", "refs/sow/turns") == ""
+    again = hosts.run("--retry-failed", on="box-b:1")
+    assert again.code == 0, again
+
+
+def test_a_result_that_is_larger_than_the_limit(hosts: Hosts) -> None:
+    """The fetch ends at the limit, nothing of the result is kept at home, and the task fails with the cause."""
+
+    def change(forger: Forger) -> None:
+        forger.file("output/large.bin", random.Random(5).randbytes(3 << 20))
+
+    hosts.configure(fetch_mb=2)
+    objects = hosts.crew.repo.root / ".git/objects"
+    code, output = forged(hosts, change)
+    assert code == 1, output
+    assert "box-a: its result cannot be taken over: it brings more than 2 MB (cluster.fetch_mb)" in output
+    assert hosts.crew.task("010")["status"] == "failed"
+    assert [path for path in objects.rglob("*") if path.is_file() and path.stat().st_size > 1 << 20] == []
+    hosts.configure(fetch_mb=10)
     again = hosts.run("--retry-failed", on="box-b:1")
     assert again.code == 0, again
 

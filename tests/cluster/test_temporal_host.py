@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import signal
 import subprocess
 import sys
@@ -291,3 +293,53 @@ def test_a_host_runs_only_commands_that_its_own_user_agreed_to(cluster: Temporal
     again = cluster.run()
     assert again.code == 0, (again, cluster.logs())
     assert (cluster.folder / "npm.log").read_text() == "ran\n"
+
+
+@pytest.mark.full
+def test_a_request_that_is_larger_than_the_limit_of_the_host(cluster: TemporalCluster):
+    """The host fetches no more than its limit and says so; with a higher limit the same task is done there."""
+    host = cluster.add_host("box-a", start=False)
+    settings = yaml.safe_load((host.folder / ".config/sow/config.yaml").read_text())
+    host.configure({**settings, "cluster": {**settings["cluster"], "fetch_mb": 1}})
+    host.start()
+    (cluster.repo.root / "large.bin").write_bytes(random.Random(5).randbytes(3 << 20))
+    cluster.repo.git("add", "large.bin")
+    cluster.repo.git("commit", "-q", "-m", "Large")
+    cluster.plans.plan("One")
+    done = cluster.run()
+    assert done.code == 4, (done, cluster.logs())
+    assert "box-a could not take the turn: it brings more than 1 MB (cluster.fetch_mb)" in done.out
+    kept = host.folder / ".local/state/sow/hosting/transfer.git"
+    assert [path for path in kept.rglob("*") if path.is_file() and path.stat().st_size > 1 << 19] == []
+    host.configure(settings)
+    cluster.repo.ok("answer", "010", "try again")
+    again = cluster.run()
+    assert again.code == 0, (again, cluster.logs())
+
+
+@pytest.mark.full
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_host_of_the_cluster_with_a_full_disk(cluster: TemporalCluster):
+    """The turn fails there at once with the cause, and another host takes it."""
+    first = cluster.add_host("box-a", start=False, most=1)
+    state = first.folder / ".local/state/sow"
+    state.mkdir(parents=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(state)], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        first.start()
+        (state / "filler").write_bytes(b"x" * (os.statvfs(state).f_bavail * os.statvfs(state).f_bsize))
+        cluster.plans.plan("One")
+        alone = cluster.run()
+        assert alone.code == 4, (alone, cluster.logs())
+        assert "box-a could not take the turn: no space left on device" in alone.out.lower()
+        cluster.add_hosts("box-b")
+        cluster.repo.ok("answer", "010", "try again")
+        began = time.monotonic()
+        done = cluster.run()
+        assert done.code == 0, (done, cluster.logs())
+        assert time.monotonic() - began < 45
+        outcomes = [entry["outcome"] for entry in cluster.plans.journal("turn_ended")]
+        assert "lost" not in outcomes
+    finally:
+        subprocess.run(["umount", "-l", str(state)], check=True)

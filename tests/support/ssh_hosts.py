@@ -140,7 +140,7 @@ class Hosts:
     def __getitem__(self, name: str) -> Host:
         return self.all[name]
 
-    def configure(self, **cluster: str) -> None:
+    def configure(self, **cluster: Any) -> None:
         """Give all machines the executors of home; a machine can have settings of its own."""
         self.crew.settings["cluster"] = {**self.crew.settings["cluster"], **cluster}
         self.crew.configure()

@@ -29,6 +29,7 @@ class ClusterSettings:
     tls_cert: str
     tls_key: str
     lost_after: float
+    fetch_mb: int = 0
 
     @property
     def prefix(self) -> str:
@@ -73,6 +74,7 @@ def cluster_settings(config: Config, environment: Mapping[str, str], address: st
     return ClusterSettings(
         address=address,
         lost_after=seconds(str(config.setting("cluster", "lost_after"))),
+        fetch_mb=config.setting("cluster", "fetch_mb"),
         **{**texts, **{name: os.path.expanduser(texts[name]) for name in PATHS}},
     )
 

@@ -22,6 +22,7 @@ PAUSE, LONGEST_PAUSE = 0.01, 0.25
 MOST_STARTS = 2  # the second one packs what a killed one left
 START_SECONDS = 30.0
 MOST_ERRORS = 20_000
+LEAST_SPACE = 1 << 20
 
 
 class DetachedTurn:
@@ -79,6 +80,9 @@ class DetachedTurn:
         """Returns the last line of the errors of the turn's process."""
         path = f"{self.folder}/{ERRORS}"
         text = plain_file.read_text(path, MOST_ERRORS) if os.path.exists(path) else ""
+        state = os.statvfs(self.folder)
+        if not text and not state.f_bavail * state.f_frsize // LEAST_SPACE:  # too full to say so
+            return f"no space left on device, at {self.folder}"
         return next((line for line in text.splitlines() if line.startswith("error: ")), text.strip()[-300:])
 
     def _has_result(self) -> bool:

@@ -141,7 +141,7 @@ class RemoteTurns(LocalTurns):
         """Waits for a review and takes its transcripts and its answer over."""
         delivery = yield from self._delivery(context.home.root, order)
         order.host = delivery.host or order.host
-        if delivery.kind == "result":
+        if delivery.kind == "result" and delivery.commit:
             outcome = settling.settle_review(record, Packet(context.home.root, delivery.commit))
         else:
             kind = "interrupted" if delivery.kind in ("left", "interrupted") else "failed"
@@ -333,7 +333,8 @@ class RemoteTurns(LocalTurns):
         order.host = delivery.host or order.host
         if delivery.kind == "left":
             return _without_result(turn, record, Outcome("interrupted"), remarks)
-        commit, outcome = delivery.commit, Outcome(OUTCOMES[delivery.kind], reason=delivery.reason)
+        reason = f"{order.host}: {delivery.reason}" if delivery.kind == "result" else delivery.reason
+        commit, outcome = delivery.commit, Outcome(OUTCOMES[delivery.kind], reason=reason)
         if delivery.kind == "lost":  # with its host, but perhaps not all of its work
             commit = isolation.repository.find_commit(order.checkpoint_ref)
             kept = "the work up to its last checkpoint is here" if commit else "its work is not here"

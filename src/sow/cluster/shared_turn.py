@@ -12,7 +12,7 @@ from typing import Any
 from sow.cluster.host_folder import HostFolder, offers
 from sow.cluster.hosted_turn import BEGUN, HostedTurn, Verbs
 from sow.cluster.packet import BadPacket, Packet
-from sow.cluster.transfer import Transfer, TransferFailed
+from sow.cluster.transfer import NoSpace, TooLarge, Transfer, TransferFailed
 from sow.cluster.turn_request import REFS, read_request
 from sow.config import Config, seconds
 from sow.errors import Interrupted, SowError
@@ -50,7 +50,8 @@ class SharedTurn:
         self.tell = tell
         self.signers = os.path.expanduser(str(config.setting("host", "signers")))
         self.keep = seconds(str(config.setting("host", "keep")))
-        self.transfer = Transfer(host.repository, url, remote_git.sealed_environment())
+        fetch_mb = config.setting("cluster", "fetch_mb")
+        self.transfer = Transfer(host.repository, url, remote_git.sealed_environment(), fetch_mb=fetch_mb)
         self.checkpoint = ""  # a commit that was not sent yet
         self.is_left = False  # whether the process that started this one is gone
 
@@ -63,7 +64,7 @@ class SharedTurn:
             if not os.path.exists(f"{self.host.turn_folder(self.token)}/{BEGUN}"):
                 yield from self._fetch()
             turn = HostedTurn(self.host, self.config, self.token, self.verbs, self._hear, is_same_user=False)
-        except (UnwantedRequest, BadPacket) as error:
+        except (UnwantedRequest, BadPacket, TooLarge) as error:
             self.tell(
                 {"event": "refused", "reason": f"{error.message} ({error.hint})" if error.hint else error.message}
             )
@@ -163,15 +164,19 @@ class SharedTurn:
 
     def _send(self, commit: str) -> Steps[None]:
         """Sends the result, also if a person stops the turn meanwhile."""
-        yield from self._try_again(lambda: self.transfer.push({f"{REFS}/{self.token}/result": commit}), SEND_SECONDS)
+        yield from self._try_again(
+            lambda: self.transfer.push({f"{REFS}/{self.token}/result": commit}), SEND_SECONDS, (TransferFailed, NoSpace)
+        )
 
-    def _try_again(self, act: Callable[[], Steps[Any]], limit: float) -> Steps[Any]:
+    def _try_again(
+        self, act: Callable[[], Steps[Any]], limit: float, passing: tuple[type[SowError], ...] = (TransferFailed,)
+    ) -> Steps[Any]:
         """Repeats a transfer that fails, with growing pauses."""
         give_up, pause = time.monotonic() + limit, FIRST_PAUSE
         while True:
             try:
                 return (yield from act())
-            except TransferFailed as error:
+            except passing as error:
                 if time.monotonic() + pause > give_up:
                     raise
                 self.tell({"event": "waiting", "text": error.message})

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sow.cluster.carrier import TurnDelivery, TurnOrder
-from sow.cluster.transfer import Transfer, TransferFailed, run_program
+from sow.cluster.transfer import NoSpace, TooLarge, Transfer, TransferFailed, run_program
 from sow.cluster.turn_request import PROTOCOL
 from sow.config import ExecutorConfig
 from sow.errors import SowError, Waiting
@@ -109,9 +109,10 @@ class Watch:
 class SshCarrier:
     """Takes turns on the hosts of `--on`."""
 
-    def __init__(self, hosts: Sequence[SshHost], *, lost_after: float) -> None:
+    def __init__(self, hosts: Sequence[SshHost], *, lost_after: float, fetch_mb: int = 0) -> None:
         self.hosts = list(hosts)
         self.lost_after = lost_after
+        self.fetch_mb = fetch_mb
         self.environment = remote_git.sealed_environment()
         self.ssh = shlex.split(self.environment.get("GIT_SSH_COMMAND") or self.environment.get("GIT_SSH") or "ssh")
 
@@ -183,7 +184,7 @@ class SshCarrier:
     def transfer(self, root: str, host: str) -> Transfer | None:
         """Returns the way to the packets of a host; None if it is not one of --on."""
         urls = [other.url for other in self.hosts if other.name == host]
-        return Transfer(root, urls[0], self.environment) if urls else None
+        return Transfer(root, urls[0], self.environment, fetch_mb=self.fetch_mb) if urls else None
 
     def shared_transfer(self, root: str) -> None:
         """Returns nothing: each host has a repository of its own."""
@@ -220,7 +221,8 @@ class SshCarrier:
 
     def _turn(self, root: str, host: SshHost, order: TurnOrder) -> Steps[TurnDelivery]:
         """Sends the request, follows the turn and fetches its result; a broken connection is tried again."""
-        transfer, watch, pause = Transfer(root, host.url, self.environment), Watch(), FIRST_PAUSE
+        transfer = Transfer(root, host.url, self.environment, fetch_mb=self.fetch_mb)
+        watch, pause = Watch(), FIRST_PAUSE
         is_sent, is_over = not order.commits, False
         while not watch.is_leaving:
             problem = ""
@@ -239,6 +241,14 @@ class SshCarrier:
                 if is_over:
                     commit = yield from watch.through(transfer.fetch(order.result_ref))
                     return TurnDelivery("result", commit=commit, host=host.name)
+            except TooLarge as error:
+                return TurnDelivery(
+                    "result", host=host.name, reason=f"its result cannot be taken over: {error.message}"
+                )
+            except NoSpace as error:
+                if is_over:  # and the result is there
+                    raise
+                return TurnDelivery("refused", host=host.name, reason=error.message)
             except TransferFailed as error:
                 problem = error.message
             if watch.stops and not order.was_sent:

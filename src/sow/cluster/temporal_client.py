@@ -24,7 +24,7 @@ from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from sow.cluster.carrier import TurnDelivery, TurnOrder
 from sow.cluster.cluster_settings import ClusterSettings
-from sow.cluster.transfer import Transfer, TransferFailed
+from sow.cluster.transfer import TooLarge, Transfer, TransferFailed
 from sow.cluster.turn_request import PROTOCOL
 from sow.config import ExecutorConfig
 from sow.errors import SowError, Waiting
@@ -326,7 +326,7 @@ class TemporalCarrier:
         """Sends an order, waits until a host has taken it, and fetches the result."""
         transfer = self.transfer(root)
         if order.was_sent and (yield from transfer.find(order.result_ref)):
-            return TurnDelivery("result", (yield from transfer.fetch(order.result_ref)), order.host)
+            return (yield from self._result(transfer, order, order.host))
         if order.commits and not (yield from self._until_it_works(order, lambda: transfer.push(order.commits)))[1]:
             return TurnDelivery("interrupted")
         sent = SentTurn(order.token)
@@ -362,12 +362,19 @@ class TemporalCarrier:
         if kind != "result":
             kind = {"failed": "refused"}.get(kind, kind)
             return TurnDelivery(kind, host=host or "the cluster" if kind == "refused" else host, reason=reason)
-        commit, _ = yield from self._until_it_works(order, lambda: transfer.fetch(order.result_ref))
-        return TurnDelivery("result", commit=commit, host=host)
+        return (yield from self._result(transfer, order, host))
+
+    def _result(self, transfer: Transfer, order: TurnOrder, host: str) -> Steps[TurnDelivery]:
+        """Fetches the result of a turn."""
+        try:
+            commit, is_there = yield from self._until_it_works(order, lambda: transfer.fetch(order.result_ref))
+        except TooLarge as error:
+            return TurnDelivery("result", host=host, reason=f"its result cannot be taken over: {error.message}")
+        return TurnDelivery("result", commit=commit, host=host) if is_there else TurnDelivery("left", host=host)
 
     def transfer(self, root: str, host: str = "") -> Transfer:
         """Returns the way to the packets of all hosts."""
-        return Transfer(root, self.settings.transfer, self.environment)
+        return Transfer(root, self.settings.transfer, self.environment, fetch_mb=self.settings.fetch_mb)
 
     def shared_transfer(self, root: str) -> Transfer:
         """Returns the way to the transfer repository."""

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 
 from sow.cluster.turn_request import REFS
 from sow.errors import SowError
 from sow.gitwork.repository import Repository
-from sow.store.files.disk import remove_tree_quietly
+from sow.store.files.disk import list_folder, remove_quietly, remove_tree_quietly
 from sow.system import clock, git, remote_git
 from sow.system.process.program import SteppedProgram
 from sow.system.process.steps import Steps
 
 MOST_AT_ONCE = 200  # refs that one push removes
 PARTS = ("fatal: ", "error: ")
+FULL = ("No space left on device", "Disk quota exceeded")
+BEYOND_LIMIT = "File too large"
+BLOCK = 512  # bytes; the unit of `ulimit -f`
+LIMITED = 'trap "" XFSZ; ulimit -S -f "$0" || :; exec "$@"'  # a program that is told when a file gets too large
 
 
 class TransferFailed(SowError):
-    """git could not send or fetch a packet."""
+    """git could not send or fetch a packet; the same can work later."""
+
+
+class TooLarge(SowError):
+    """A packet brings more than the limit; nothing of it is kept."""
+
+
+class NoSpace(SowError):
+    """The disk is full, on this machine or on the other one."""
 
 
 def run_program(arguments: list[str], environment: Mapping[str, str]) -> Steps[tuple[int, str, str]]:
@@ -37,10 +50,12 @@ def run_program(arguments: list[str], environment: Mapping[str, str]) -> Steps[t
 class Transfer:
     """Moves packets between a repository of this machine and one that both sides reach."""
 
-    def __init__(self, root: str, url: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, root: str, url: str, environment: Mapping[str, str], *, fetch_mb: int = 0) -> None:
+        """`fetch_mb` limits what one fetch brings; 0 is no limit."""
         self.root = root
         self.url = url
         self.environment = environment
+        self.fetch_mb = fetch_mb
 
     def push(self, commits: Mapping[str, str]) -> Steps[None]:
         """Sends commits under the given refs."""
@@ -56,16 +71,19 @@ class Transfer:
         return True
 
     def fetch(self, ref: str) -> Steps[str]:
-        """Fetches a ref into this repository under the same name, and returns its commit."""
+        """Fetches a ref into this repository under the same name, and returns its commit.
+
+        git writes what it fetches into one file, whose size is limited. Raises TooLarge beyond that.
+        """
         arguments = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
-        yield from self._git([*arguments, "--", self.url, f"+{ref}:{ref}"])
+        yield from self._git([*arguments, "--", self.url, f"+{ref}:{ref}"], self.fetch_mb)
         return git.run(["rev-parse", "--verify", ref], cwd=self.root).strip()
 
     def try_fetch(self, ref: str) -> Steps[str]:
         """Fetches a ref that is only useful; returns "" if that fails."""
         try:
             return (yield from self.fetch(ref))
-        except TransferFailed:
+        except (TransferFailed, TooLarge):
             return ""
 
     def fetch_commits(self, pattern: str) -> Steps[None]:
@@ -99,17 +117,33 @@ class Transfer:
         except TransferFailed:
             return
 
-    def _git(self, arguments: list[str]) -> Steps[str]:
+    def _git(self, arguments: list[str], limit_mb: int = 0) -> Steps[str]:
         settings = (*git.SETTINGS, *remote_git.SETTINGS)
         command = ["git", *settings, "-C", self.root, *arguments]
+        if limit_mb:
+            command = ["sh", "-c", LIMITED, str((limit_mb << 20) // BLOCK), *command]
         code, output, errors = yield from run_program(command, self.environment)
-        if code:
-            lines = [line for line in errors.splitlines() if line.startswith(PARTS)] or errors.splitlines() or [""]
-            reason = lines[0].partition(": ")[2] or lines[0] or f"exit code {code}"
-            raise TransferFailed(
-                f"git {arguments[0]} failed for {self.url}: {reason[:300]}", "see docs/how-to/cluster.md"
-            )
-        return output
+        if not code:
+            return output
+        if limit_mb and BEYOND_LIMIT in errors:
+            self._remove_cut_packs(limit_mb << 20)
+            reason = f"it brings more than {limit_mb} MB (cluster.fetch_mb)"
+            raise TooLarge(reason, f"allow more: sow config set cluster.fetch_mb {2 * limit_mb}")
+        for line in errors.splitlines():
+            if any(word in line for word in FULL):
+                machine = "there" if line.startswith("remote: ") else "on this machine"
+                raise NoSpace(f"no space left on device: the disk {machine} is full", "make space, and run again")
+        lines = [line for line in errors.splitlines() if line.startswith(PARTS)] or errors.splitlines() or [""]
+        reason = lines[0].partition(": ")[2] or lines[0] or f"exit code {code}"
+        raise TransferFailed(f"git {arguments[0]} failed for {self.url}: {reason[:300]}", "see docs/how-to/cluster.md")
+
+    def _remove_cut_packs(self, limit: int) -> None:
+        """Removes the files of fetches that reached the limit, which git leaves."""
+        folder = git.run(["rev-parse", "--path-format=absolute", "--git-path", "objects/pack"], cwd=self.root).strip()
+        for name in list_folder(folder):
+            path = f"{folder}/{name}"
+            if name.startswith("tmp_pack_") and os.path.getsize(path) >= limit:
+                remove_quietly(path)
 
 
 def drop_refs(repository: Repository, refs: Sequence[str]) -> None:

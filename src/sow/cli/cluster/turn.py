@@ -33,9 +33,14 @@ def start(context: Context, *, token: str) -> int:
     host.open()
     turn = DetachedTurn(host, token)
     _tell({"event": "following"})
-    if turn.follow(_pass_on):
-        _tell({"event": "ended"})
-        return 0
+    try:
+        if turn.follow(_pass_on):
+            _tell({"event": "ended"})
+            return 0
+    except (OSError, SowError) as error:
+        if not isinstance(error, BrokenPipeError):
+            _tell({"event": "refused", "reason": str(error)})
+        return FAILED
     _tell({"event": "refused", "reason": turn.errors() or "the process of the turn ended without a result"})
     return FAILED
 

@@ -116,7 +116,8 @@ def _turns(context: Context, config: Config, call: Mapping[str, str], *, take_ov
         return RemoteTurns(_cluster(context, config, cluster), config, take_over=take_over)
     from sow.cluster.ssh_carrier import SshCarrier, parse_hosts
 
-    carrier = SshCarrier(parse_hosts(call["on"]), lost_after=seconds(str(config.setting("cluster", "lost_after"))))
+    lost_after, fetch_mb = (config.setting("cluster", name) for name in ("lost_after", "fetch_mb"))
+    carrier = SshCarrier(parse_hosts(call["on"]), lost_after=seconds(str(lost_after)), fetch_mb=fetch_mb)
     carrier.connect()
     return RemoteTurns(carrier, config)
 

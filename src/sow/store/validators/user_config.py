@@ -100,6 +100,7 @@ DOCUMENT = record({
         'tls_key': (text(0, 4000, form='sow-line'), OPTIONAL),
         'lost_after': (text(form='sow-duration'), OPTIONAL),
         'wait_for_host': (text(form='sow-duration'), OPTIONAL),
+        'fetch_mb': (number(1, whole=True), OPTIONAL),
     }, null=True), {}),
     'host': (record({
         'name': (text(0, 64, form='sow-line'), OPTIONAL),
