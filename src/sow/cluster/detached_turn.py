@@ -18,7 +18,7 @@ from sow.system.process.child_process import GrowingLines
 from sow.system.process.program import start_detached
 
 BEATS, ERRORS, PID, STOP = "beats", "errors", "pid", "stop"
-PAUSE, LONGEST_PAUSE = 0.01, 0.25
+PAUSE, LONGEST_PAUSE = 0.01, 0.05
 MOST_STARTS = 2  # the second one packs what a killed one left
 START_SECONDS = 30.0
 MOST_ERRORS = 20_000

@@ -38,7 +38,7 @@ from sow.system.process.program import SteppedProgram
 
 MOST_OWN = 200  # turns and questions at once that only this host can take; they wait here for a free place
 MOST_STARTS = 2  # the second process packs what a killed one left
-TICK, LONGEST_BEAT = 0.1, 5.0
+TICK, LONGEST_BEAT = 0.05, 5.0
 CONTACT_SECONDS, CONTACT_TIMEOUT = 1.0, timedelta(seconds=5)
 MOST_FAILURES, CLOSED_SECONDS = 3, 300.0
 LONGEST_DRAIN = timedelta(days=7)

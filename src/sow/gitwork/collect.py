@@ -243,20 +243,37 @@ class WorktreeIndex:
         self.submodules = self._submodules()
         self.index = worktree.new_index(head)
         self.listed = self._list(self.index, worktree.path)
-        self._remove_stray_gitlinks()
-        self._unskip_state_files()
-        self._gather(self.index, worktree.path, (*setup_paths(worktree), *LOCAL_PATHS))
-        self._add_forced(worktree.git("ls-files", "-s", "-z") if staged is None else staged)
+        staged = worktree.git("ls-files", "-s", "-z") if staged is None else staged
+        self.known_tree = self.repository.tree_of(head) if self._is_unchanged(staged) else ""
+        if not self.known_tree:
+            self._remove_stray_gitlinks()
+            self._unskip_state_files()
+            self._gather(self.index, worktree.path, (*setup_paths(worktree), *LOCAL_PATHS))
+            self._add_forced(staged)
+
+    def _is_unchanged(self, staged: str) -> bool:
+        """Tells whether the folder surely has the files of the index, and the worktree's own index no others.
+
+        Git looks into no submodule and at no file that it was told to skip, so that with those nothing is sure.
+        """
+        if self.submodules or any(_is_special(entry) for entry in self.listed):
+            return False
+        if not set(filter(None, staged.split("\0"))) <= set(self.listed):
+            return False
+        arguments = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]
+        done = self.worktree.run_git(arguments, index=self.index)
+        return not (done.code or done.out or done.err)
 
     def tree(self) -> str:
         """Returns the tree of the index."""
-        return self.worktree.git("write-tree", index=self.index).strip()
+        return self.known_tree or self.worktree.git("write-tree", index=self.index).strip()
 
     def reset_excluded(self) -> None:
         """Resets the state files in the index to the base, and leave out the files that we put into the folder."""
         paths = (*STATE_PATHS, *setup_paths(self.worktree))
         entries = self.repository.tree_entries(self.base, *paths)
-        self.repository.set_index_entries(entries, index=self.index, where=lambda path: is_below(path, paths))
+        if self.repository.set_index_entries(entries, index=self.index, where=lambda path: is_below(path, paths)):
+            self.known_tree = ""
 
     def remove_state(self) -> None:
         """Removes the state files from the folder, where a worker could mistake them for the real ones."""
@@ -382,6 +399,11 @@ class WorktreeIndex:
         except OSError:
             return False
         return (stat.S_ISREG(mode) or stat.S_ISLNK(mode)) and not is_behind_link(self.worktree.path, path)
+
+
+def _is_special(entry: str) -> bool:
+    """Tells whether an entry of an index is a submodule, or a file of the state, which our index skips."""
+    return entry.startswith(GITLINK) or is_below(path_of(entry), STATE_PATHS)
 
 
 MARK = "sow-asked"

@@ -17,6 +17,7 @@ from sow.system.process import process_tree
 INDEX = "sow-index"
 SETUP_MARK = "sow-set-up"  # written when the set-up commands have run
 NOT_PERMITTED = "Permission denied"
+NO_REF = "refs/heads/.invalid"  # in HEAD of a repository that keeps its refs in tables
 LOCKS = ("index.lock", "HEAD.lock")
 # A worktree holds all files. The user's sparse checkout applies to the user's checkout only.
 OPTIONS = ("-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false", "-c", "checkout.workers=0")
@@ -79,7 +80,12 @@ class Worktree:
 
     def branch(self) -> str:
         """Returns the ref that HEAD points to, or "" if HEAD is detached."""
-        return self.run_git(["symbolic-ref", "--quiet", "HEAD"]).out.strip() if self.git_dir else ""
+        if not self.git_dir:
+            return ""
+        kind, _, ref = git_worktree_files.first_line(f"{self.git_dir}/HEAD").partition(" ")
+        if kind == "ref:" and ref.startswith("refs/heads/") and ref != NO_REF:
+            return ref.strip()
+        return self.run_git(["symbolic-ref", "--quiet", "HEAD"]).out.strip()
 
     def displaced_repositories(self) -> list[str]:
         """Lists the repositories that were moved out of this folder."""
@@ -88,6 +94,8 @@ class Worktree:
 
     def remove_stale_locks(self) -> list[str]:
         """Removes the locks that a killed git left in this worktree. A git that still runs keeps them."""
+        if not any(os.path.lexists(f"{self.git_dir}/{name}") for name in LOCKS):
+            return []
         if any(name.startswith("git") for name in process_tree.processes_in_folder(self.path).values()):
             return []
         removed = [name for name in LOCKS if git.remove_file(f"{self.git_dir}/{name}")]
@@ -391,6 +399,9 @@ class KeptCommits:
 
     def get(self, name: str) -> str:
         """Returns the commit that is pinned under this name, or ""."""
+        answer = self.repository.look_up(f"{self.prefix}/{name}")
+        if answer is not None:
+            return answer[0]
         return self.all().get(f"{self.prefix}/{name}", "")
 
     def pin(self, name: str, commit: str) -> None:

@@ -10,11 +10,8 @@ from typing import Any
 from sow.cli.context import Context
 from sow.cluster.detached_turn import DetachedTurn
 from sow.cluster.host_folder import HostFolder, describe
-from sow.cluster.hosted_turn import HostedTurn
-from sow.cluster.shared_turn import SharedTurn
 from sow.config import seconds
 from sow.errors import SowError
-from sow.system.process.child_process import run_to_end
 
 FAILED = 1
 
@@ -53,6 +50,10 @@ def stop(context: Context, *, token: str, wait: str) -> int:
 
 def run(context: Context, *, token: str, transfer: str) -> int:
     context.require_person("take turns of other hosts")
+    from sow.cluster.hosted_turn import HostedTurn  # here, because a turn is also followed, and that has to begin soon
+    from sow.cluster.shared_turn import SharedTurn
+    from sow.system.process.child_process import run_to_end
+
     if context.verbs is None:
         raise SowError("a forwarded command takes no turns", "run it on the machine itself")
     host = HostFolder(context.environment)
