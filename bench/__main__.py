@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench import (
     channel,
+    cluster,
     command_line,
     context,
     deciding,
@@ -73,7 +74,7 @@ def run_rows(scratch: Path) -> list[Row]:
     bound, barrier = running.crossed().bound(), running.crossed().in_waves()
     mine, plain = worktrees.per_task(scratch)
     first, reuse, checkout = slots.checkouts(scratch)
-    far, near, home = hosts.idle_turns(scratch)
+    far, near = hosts.idle_turns(scratch)
     return [
         Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", seconds, bare, running.OVERHEAD),
         Row(f"{running.BOXED:,} tasks in the sandbox, without it", *running.in_sandbox(scratch), running.MAX_SANDBOX),
@@ -89,10 +90,43 @@ def run_rows(scratch: Path) -> list[Row]:
         Row(f"a clean slot, first use, {worktrees.FILES:,} files", first, checkout, slots.FIRST),
         Row("a clean slot, reuse", reuse, checkout, slots.REUSE),
         Row("sow plan new, beside its planner, at most", planning.added(scratch), planning.ADDED, 1),
-        Row(f"{hosts.TASKS} turns on two hosts, a local run", far, near, hosts.LOCAL),
-        Row("home's processor time for a turn, at most", home / 1000, hosts.HOME_MS / 1000, 1),
-        Row("sleeping turns on four hosts, ideal", *hosts.scaling(scratch), hosts.LINEAR),
+        Row(f"{hosts.TASKS} turns on two hosts over ssh, a local run", far, near, hosts.LOCAL),
+        *cluster_rows(scratch, near),
+        *share_rows("ssh", hosts.share(scratch)),
+        *(
+            Row(
+                f"{hosts.ROUNDS * count} turns of {hosts.SLEEP} s on {count} hosts, ideal",
+                *hosts.scaling(scratch, count),
+                limit,
+            )
+            for count, limit in hosts.LINEAR.items()
+        ),
         Row(f"{running.WRITERS} writers at once", running.memory(scratch), running.MEGABYTES, 1, "MB"),
+    ]
+
+
+def share_rows(way: str, share: hosts.Share) -> list[Row]:
+    """Returns what home spends for sending and taking over a turn, in milliseconds."""
+    pairs = zip(share, (hosts.PROCESS_MS, hosts.GIT_MS, hosts.CLOCK_MS), strict=True)
+    names = ("processor time", "the same with its git", "time on the clock")
+    return [
+        Row(f"home's share of a turn over {way}, {name}", seconds * 1000, limit, 1, "ms")
+        for name, (seconds, limit) in zip(names, pairs, strict=True)
+    ]
+
+
+def cluster_rows(scratch: Path, near: float) -> list[Row]:
+    """Measures turns over two hosts through Temporal; without it there are no rows."""
+    lacks = cluster.missing()
+    if lacks:
+        print(f"No rows of Temporal: {lacks}.\n")
+        return []
+    turns, activities, share, megabytes = cluster.measured(scratch)
+    return [
+        Row(f"{hosts.TASKS} turns on two hosts over Temporal, a local run", turns, near, hosts.LOCAL),
+        Row("the same turns, plain activities", turns, activities, cluster.ACTIVITIES),
+        *share_rows("Temporal", share)[:2],
+        Row("memory of a host of Temporal, at most", megabytes, cluster.MEGABYTES, 1, "MB"),
     ]
 
 

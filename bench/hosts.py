@@ -1,4 +1,4 @@
-"""Measures runs over several hosts: turns that do nothing against a local run, and how turns scale with hosts."""
+"""Measures runs over several hosts: turns that do nothing, home's share of one, and how sleeping turns scale."""
 
 from __future__ import annotations
 
@@ -7,50 +7,66 @@ import os
 import subprocess
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.running import executor, independent_tasks, plan
 from bench.timing import PYTHON, SOW
 
-TASKS = 24
+TASKS = 100
 SLOTS = 4  # turns at once, on one machine or over two hosts
 LOCAL = 5.0  # times the local run
-HOME_MS = 20.0  # milliseconds of processor time in the process of the run, for each turn
-TURNS, SECONDS = 8, 6  # turns that only sleep, one after the other on each host
-LINEAR = 1 / 0.9  # times the ideal
-NAMES = ("box-a", "box-b", "box-c", "box-d")
+SERIAL = 12  # turns one after the other, of which home's share is measured
+PROCESS_MS, GIT_MS, CLOCK_MS = 20.0, 80.0, 150.0  # of home, for each turn
+SLEEP, ROUNDS = 10, 2  # seconds of a sleeping turn, and how many each host takes one after the other
+LINEAR = {4: 1 / 0.9, 8: 1 / 0.8}  # hosts, and times the sleep alone
+NAMES = tuple(f"box-{letter}" for letter in "abcdefgh")
 
-# Starts programs in the home of a host, as ssh would.
+# Starts programs in the home of a host, as ssh would. They are no children of the caller, whose processor time counts.
 SSH = """#!/bin/sh
 while [ "$1" = -o ]; do shift 2; done
 host=$1; shift
-exec env -i HOME="{folder}/$host" PATH=/usr/bin:/bin SHELL=/bin/sh GIT_PROTOCOL="$GIT_PROTOCOL" sh -c "$*"
-"""
-# The processor time of the run's own process, without git and the hosts.
-RUN = """
-import json, resource, sys
-from sow.cli.main import main
-code = main(sys.argv[2:])
-usage = resource.getrusage(resource.RUSAGE_SELF)
-json.dump([code, usage.ru_utime + usage.ru_stime], open(sys.argv[1], "w"))
+exec 3<&0 4>&1
+code=$({{
+    env -i HOME="{folder}/$host" PATH=/usr/bin:/bin SHELL=/bin/sh GIT_PROTOCOL="$GIT_PROTOCOL" sh -c "$*" <&3 >&4 \\
+        3<&- 4>&-
+    echo $?
+}} &)
+exit "$code"
 """
 
 
-def idle_turns(scratch: Path) -> tuple[float, float, float]:
-    """Returns seconds of a run over two hosts and of a local run, and milliseconds of the run's process for a turn."""
-    hosts, home = _run(scratch / "hosts", ["true"], TASKS, f"box-a:{SLOTS // 2},box-b:{SLOTS // 2}")
-    local, _ = _run(scratch / "local", ["true"], TASKS, "")
-    return hosts, local, home / TASKS * 1000
+class Share(NamedTuple):
+    """What home spends for sending and taking over one turn, in seconds."""
+
+    process: float  # processor time of the process of the run
+    git: float  # the same, with the git processes that it starts
+    clock: float
 
 
-def scaling(scratch: Path) -> tuple[float, float]:
-    """Returns seconds of sleeping turns over four hosts, and the ideal: those of one host, divided by four."""
-    one, _ = _run(scratch / "one", ["sleep", str(SECONDS)], TURNS // 4, "box-a:1")
-    four, _ = _run(scratch / "four", ["sleep", str(SECONDS)], TURNS, ",".join(f"{name}:1" for name in NAMES))
-    return four, one
+def idle_turns(scratch: Path) -> tuple[float, float]:
+    """Returns seconds of a run over two hosts by ssh, and of a local run."""
+    on = f"box-a:{SLOTS // 2},box-b:{SLOTS // 2}"
+    hosts, _ = run(scratch / "hosts", ["true"], TASKS, SLOTS, ["--on", on])
+    local, _ = run(scratch / "local", ["true"], TASKS, SLOTS, [])
+    return hosts, local
 
 
-def _run(folder: Path, command: list[str], tasks: int, on: str) -> tuple[float, float]:
-    """Runs a plan of independent tasks; returns its seconds, and the processor time of its own process."""
+def share(scratch: Path) -> Share:
+    """Returns home's share of a turn that is alone."""
+    return run(scratch / "share", ["true"], SERIAL, 1, ["--on", "box-a:1,box-b:1"])[1]
+
+
+def scaling(scratch: Path, hosts: int) -> tuple[float, float]:
+    """Returns seconds of sleeping turns over so many hosts, and the sleep of one host."""
+    on = ",".join(f"{name}:1" for name in NAMES[:hosts])
+    seconds, _ = run(scratch / str(hosts), ["sleep", str(SLEEP)], ROUNDS * hosts, hosts, ["--on", on])
+    return seconds, float(SLEEP * ROUNDS)
+
+
+def run(
+    folder: Path, command: list[str], tasks: int, slots: int, options: list[str], settings: str = ""
+) -> tuple[float, Share]:
+    """Runs a plan of independent tasks; returns its seconds, and home's share of a turn."""
     root = folder / "repository"
     root.mkdir(parents=True)
     for arguments in (["init", "-qb", "work"], ["config", "user.email", "b@b.b"], ["config", "user.name", "b"]):
@@ -58,32 +74,37 @@ def _run(folder: Path, command: list[str], tasks: int, on: str) -> tuple[float, 
     (root / "plan.md").write_text(plan(independent_tasks(tasks)))
     for arguments in (["add", "."], ["commit", "-qm", "plan"]):
         subprocess.run(["git", *arguments], cwd=root, check=True)
-    executor(folder / "home", command)
+    host_home(folder / "home", command, settings)
     for name in NAMES:
-        executor(folder / name, command)
-        (folder / name / ".profile").write_text(f'export PATH="{Path(SOW).parent}:$PATH" SOW_SANDBOX=off\n')
+        host_home(folder / name, command, "")
     ssh = folder / "ssh"
     ssh.write_text(SSH.format(folder=folder))
     ssh.chmod(0o755)
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "GIT_SSH_COMMAND": str(ssh)}
-    environment["SOW_SANDBOX"] = "off"
-    options = [
-        "run",
-        "plan.md",
-        "--review",
-        "off",
-        "--yes",
-        "--max-concurrency",
-        str(SLOTS),
-        *(["--on", on] if on else []),
-    ]
+    environment |= {"SOW_SANDBOX": "off", "PYTHONPATH": str(Path(__file__).parents[1])}
+    result = folder / "result.json"
+    fixed = ["run", "plan.md", "--review", "off", "--yes", "--max-concurrency", str(slots)]
     quiet = subprocess.DEVNULL
     start = time.perf_counter()
-    result = folder / "result.json"
-    command_line = [PYTHON, "-c", RUN, str(result), *options]
-    subprocess.run(command_line, cwd=root, env=environment, stdin=quiet, stdout=quiet, stderr=quiet, check=True)
+    subprocess.run(
+        [PYTHON, "-m", "bench.home_share", str(result), *fixed, *options],
+        cwd=root,
+        env=environment,
+        stdin=quiet,
+        stdout=quiet,
+        stderr=quiet,
+        check=True,
+    )
     seconds = time.perf_counter() - start
-    code, own = json.loads(result.read_text())
-    if code:
-        raise SystemExit(f"sow run in {root}: exit {code}")
-    return seconds, own
+    facts = json.loads(result.read_text())
+    if facts["code"] or facts["turns"] not in (0, tasks):
+        raise SystemExit(f"sow run in {root}: exit {facts['code']} after {facts['turns']} turns")
+    return seconds, Share(*(facts[name] / tasks for name in Share._fields))
+
+
+def host_home(home: Path, command: list[str], settings: str) -> None:
+    """Makes the home of a user, whose login shell finds sow."""
+    executor(home, command)
+    with (home / ".config/sow/config.yaml").open("a") as file:
+        file.write(settings)
+    (home / ".profile").write_text(f'export PATH="{Path(SOW).parent}:$PATH" SOW_SANDBOX=off\n')
