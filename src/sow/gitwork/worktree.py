@@ -82,7 +82,7 @@ class Worktree:
         """Returns the ref that HEAD points to, or "" if HEAD is detached."""
         if not self.git_dir:
             return ""
-        kind, _, ref = git_worktree_files.first_line(f"{self.git_dir}/HEAD").partition(" ")
+        kind, _, ref = git.first_line(f"{self.git_dir}/HEAD").partition(" ")
         if kind == "ref:" and ref.startswith("refs/heads/") and ref != NO_REF:
             return ref.strip()
         return self.run_git(["symbolic-ref", "--quiet", "HEAD"]).out.strip()
