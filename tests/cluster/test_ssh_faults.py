@@ -325,6 +325,29 @@ def test_a_review_on_a_host_that_is_continued_without_hosts(hosts: Hosts) -> Non
     gate.touch()
 
 
+def test_a_host_that_is_gone_for_good(hosts: Hosts) -> None:
+    """Each error names the next step; with the last one, the work goes on without the host that has the turn."""
+    gate = hosts.gate("010")
+    hosts.crew.plan("One")
+    run = hosts.start(on="box-a:1")
+    hosts.reached(gate)
+    run.kill()
+    run.communicate()
+    hosts["box-a"].down()
+    gone = hosts.run(on="box-a:1")
+    assert (gone.code, "if it is gone for good, run again without --on" in gone.err) == (4, True), gone
+    both = hosts.run(on="box-a:1,box-b:2")
+    assert "run again with --on box-b:2" in both.err
+    plain = hosts.crew.run("--review", "off")
+    assert plain.code == 4, plain
+    assert "continue with it: sow run plan.yaml --review off --on box-a; " in plain.err
+    assert "if it is gone for good: sow run plan.yaml --review off --give-up box-a" in plain.err
+    result = hosts.crew.run("--review", "off", "--give-up", "box-a")
+    assert (result.code, hosts.merges(), hosts.outcomes()) == (0, ["010/1"], ["lost", "done"]), result
+    assert hosts.crew.repo.git("for-each-ref", "refs/sow/turns") == ""
+    gate.touch()
+
+
 @pytest.mark.full
 def test_a_second_home(hosts: Hosts, tmp_path: Path) -> None:
     """A copy of the project that runs the same task on the same host meanwhile is refused, and disturbs nothing."""

@@ -252,6 +252,9 @@ def test_a_home_that_was_killed_has_its_lease_still(cluster: TemporalCluster):
     run.wait()
     second = copy_of(cluster).sow("run", "plan.yaml", "--cluster", "--yes")
     assert (second.code, "this project is run by" in second.err) == (4, True), second
+    plain = cluster.plans.run("--yes")
+    assert "continue with it: sow run plan.yaml --yes --cluster; " in plain.err, plain
+    assert "if it is gone for good: sow run plan.yaml --yes --give-up box-a" in plain.err
     (folder / "go").touch()
     done = cluster.run()
     assert done.code == 0, (done, cluster.logs())

@@ -122,7 +122,10 @@ class SshCarrier:
             code, output, errors = run_to_end(run_program(self._command(host, "offers"), self.environment))
             reason = errors.strip().rpartition("\n")[2] or f"exit code {code}"
             if code == NO_CONNECTION:
-                raise Waiting(f"{host.name} cannot be reached: {reason[:300]}", f"try: ssh {host.name} true")
+                others = ",".join(f"{other.name}:{other.slots}" for other in self.hosts if other is not host)
+                without = f"with --on {others}" if others else "without --on"
+                hint = f"try: ssh {host.name} true; if it is gone for good, run again {without}"
+                raise Waiting(f"{host.name} cannot be reached: {reason[:300]}", hint)
             if code == NO_PROGRAM or (code and "not found" in errors):
                 raise Waiting(
                     f"{host.name} has no sow for a command over ssh: {reason[:300]}",

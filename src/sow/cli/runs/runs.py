@@ -43,6 +43,7 @@ COMMANDS = (
             "Take the turns of workers on the hosts of a cluster (without ADDRESS: SOW_CLUSTER or cluster.address)",
             implied="configured",
         ),
+        Option("--give-up", "HOST", "Count turns that are out on this host as lost; all: on every host", repeat=True),
         Option("--take-over", help="With --cluster: run the project, although a machine that is gone runs it"),
         Option(
             "--accept",

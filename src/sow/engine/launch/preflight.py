@@ -16,6 +16,7 @@ from sow.engine import consent
 from sow.engine.launch import feature_branch, setup_questions
 from sow.engine.launch.loaded_plan import LoadedPlan
 from sow.engine.launch.run_request import RunRequest
+from sow.engine.turns import recovery
 from sow.errors import InvalidFile, SowError, Waiting
 from sow.gitwork import unmerged_work
 from sow.store import layout
@@ -23,8 +24,10 @@ from sow.store.files.checkout_home import FORBIDDEN_BRANCHES, Home
 from sow.store.projects import plan_import, task_folder
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder
-from sow.store.runs import sessions
+from sow.store.runs import run_folder, sessions
 from sow.system.terminal import confirm, err, escape_line, is_interactive, require_yes
+
+ALL_HOSTS = "all"
 
 
 def branch_of(reading: LoadedPlan) -> str:
@@ -71,7 +74,7 @@ def check_and_ask(request: RunRequest) -> tuple[list[Difference], Consent]:
         return [], agreed  # the state may be restored from a copy; everything is asked then
     if not request.is_isolated and project is not None:
         refuse_leftover_worktrees(request, project)
-    if not request.turns.is_remote and project is not None:
+    if project is not None:
         refuse_turns_elsewhere(request, project)
     diffs = changes(request, project)
     agree_to_changes(diffs, request)
@@ -82,15 +85,23 @@ def check_and_ask(request: RunRequest) -> tuple[list[Difference], Consent]:
 
 
 def refuse_turns_elsewhere(request: RunRequest, project: ProjectState) -> None:
-    """Refuses a run on this host while a turn on one of its tasks is out on another one."""
+    """Refuses a run on this host while a turn on one of its tasks is out on another one that is not given up."""
     for _, task in task_folder.load_readable(request.home, project)[0]:
         included = request.includes(task["id"], task["source"]["id"] if "source" in task else "")
         if not included or task["status"] in ENDED_STATUSES or "session_id" not in task:
             continue
         record = sessions.current(TaskFolder(request.home, "", task["id"]), task["session_id"])
-        if record is not None and record.is_out:
-            host = record.session.get("host", "")
-            hint = f"continue with it: {request.command(on=host)}" if host else "repeat the call with the same hosts"
+        if record is None or not record.is_out:
+            continue
+        host = record.session.get("host", "")
+        if host in request.given_up or ALL_HOSTS in request.given_up:
+            recovery.give_up(record, task["status"])
+        elif not request.turns.is_remote:
+            run = run_folder.unfinished_run(request.home, project["project_id"])
+            cluster = run.run["settings"].get("cluster") if run is not None else None
+            again = request.command(cluster=cluster) if cluster else request.command(on=host) if host else ""
+            hint = f"continue with it: {again}" if again else "repeat the call with the same hosts"
+            hint += f"; if it is gone for good: {request.command(give_up=host or ALL_HOSTS)}"
             raise Waiting(f"task {task['id']} is out on {host or 'another host'}; nothing was started", hint)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,7 @@ class RunRequest:
     json: bool
     verbs: Callable[[list[str], Mapping[str, str]], int] | None  # runs the commands of sandboxed workers
     turns: LocalTurns = field(default_factory=LocalTurns)  # takes the turns of workers
+    given_up: Sequence[str] = ()  # hosts whose turns count as lost
 
     @property
     def yes(self) -> bool:

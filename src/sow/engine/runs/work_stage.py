@@ -210,7 +210,8 @@ def _cut_off(job: TaskJob, result: FinishedTurn) -> JobEnd | None:
     if outcome.kind == "lost":
         lost = sum(turn.get("outcome") == "lost" and "remote" in turn for turn in _turns(job, result.task["iteration"]))
         if lost % MOST_LOST == 0:
-            return job.ask(f"{lost} turns were lost with their machines: {outcome.reason}")
+            hint = "If that host is gone for good, run again with others in --on, or without --on and --cluster"
+            return job.ask(f"{lost} turns were lost with their machines: {outcome.reason}. {hint}.")
         return None  # a new session begins on another machine
     if outcome.kind == "not_found" and "remote" in result.record.session["turns"][-1]:
         return None  # the machine of the session takes no part in this call

@@ -122,6 +122,14 @@ def end_session(record: SessionRecord, environment: Mapping[str, str]) -> list[s
     return [f"an earlier turn on {record.owner_folder.label} was cut off{ended}"]
 
 
+def give_up(record: SessionRecord, status: str) -> None:
+    """Counts a turn on another host as lost, because the user says so; its packets here are removed."""
+    turn = record.session["turns"][-1]
+    _end(record, turn)
+    turn.update({"reason": "the user continues without its host", "status": status})
+    record.save()
+
+
 def _end(record: SessionRecord, turn: SessionTurn) -> None:
     """Records the end of a turn that nobody saw; the CLI's output may name the session."""
     if "session_id" not in record.session:
