@@ -87,6 +87,7 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
         "transfers": [],
         "keep": "7d",
         "checkpoint": "5m",
+        "checks": 0,
     },
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}

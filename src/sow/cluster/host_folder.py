@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Mapping
 
-from sow.cluster.turn_request import PROTOCOL, REFS, TurnRequest, is_token
+from sow.cluster.turn_request import CHECKS, PROTOCOL, REFS, TurnRequest, is_token
 from sow.config import Config
 from sow.errors import SowError
 from sow.executors.settings import adapter as find_adapter
@@ -94,10 +94,15 @@ def machine_name(config: Config) -> str:
 
 
 def offers(config: Config, environment: Mapping[str, str]) -> dict[str, int]:
-    """Returns the executors that this machine offers, with the number of turns at once (0 is no limit of its own)."""
+    """Returns the executors that this machine offers, with the number of turns at once (0 is no limit of its own).
+
+    Check lists of others are offered like one more executor.
+    """
     wanted: Mapping[str, int] = config.setting("host", "capacity") or {}
     names = wanted or config.executors
-    return {name: wanted.get(name, 0) for name in names if config.executor(name).find_program(environment)}
+    lists = config.setting("host", "checks")
+    programs = {name: wanted.get(name, 0) for name in names if config.executor(name).find_program(environment)}
+    return {**programs, CHECKS: lists} if lists else programs
 
 
 def describe(host: HostFolder, config: Config) -> dict[str, object]:
@@ -112,10 +117,14 @@ def describe(host: HostFolder, config: Config) -> dict[str, object]:
         "repository": host.repository,
         "sandbox": sandbox.is_on,
         "executors": {
-            name: {"most": most, "type": config.executors[name].type, "resumes": _resumes(config, name)}
+            name: {"most": most, "type": _type(config, name), "resumes": name != CHECKS and _resumes(config, name)}
             for name, most in offers(config, host.environment).items()
         },
     }
+
+
+def _type(config: Config, name: str) -> str:
+    return config.executors[name].type if name != CHECKS else "checks"
 
 
 def _resumes(config: Config, name: str) -> bool:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sow.agents.registry import PROJECT, Agent, read_agent
+from sow.cluster import remote_checks
 from sow.cluster.detached_turn import STOP
 from sow.cluster.host_folder import HostFolder, machine_name
 from sow.cluster.packet import BadPacket, Packet, files_below, pack, within_limits
@@ -19,7 +20,8 @@ from sow.domain.documents.state import Run, SessionTurn
 from sow.domain.network import narrower
 from sow.domain.reviews import verdict
 from sow.engine import consent
-from sow.engine.checks.setup_plan import folder_reader
+from sow.engine.checks.check_list import run_list
+from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs.judge import JudgeQuestion, ask_once
 from sow.engine.runs.local_turns import LocalTurns
 from sow.engine.runs.run_context import RunContext
@@ -142,6 +144,8 @@ class HostedTurn:
         try:
             self._unpack()
             context = self._context()
+            if self.request.kind == "check":
+                return self._pack(context, None, self._stopped((yield from self._check(context))), [])
             if self.request.kind == "review":
                 return self._pack(context, None, self._stopped((yield from self._review(context))), [])
             finished_turn = yield from self._with_checkpoints(context, self._take(context))
@@ -230,6 +234,8 @@ class HostedTurn:
 
         Like everywhere, a CLI is refused if it would obey such files of a repository that the user does not trust.
         """
+        if self.request.kind == "check":
+            return
         repository = Repository(self.home)
         for name in find_adapter(self.config.executor(self.request.executor).type).capabilities.obeys:
             remove_tree_quietly(f"{self.home.root}/{name}")
@@ -345,6 +351,27 @@ class HostedTurn:
         self.tell({"event": "started", "host": machine_name(self.config)})
         _, outcome = yield from ask_once(context, question, self._executor(), request.nonce)
         return outcome
+
+    def _check(self, context: RunContext) -> Steps[Outcome]:
+        """Runs the check list in a clean checkout of the work; what cannot run here is left to the sender."""
+        request = self.request
+        self.tell({"event": "started", "host": machine_name(self.config)})
+        try:
+            missing = context.setups.missing(context.setups.wanted(commit_reader(self.home.root, request.head)))
+            if missing:
+                return Outcome("failed", reason=f"the user of this host has not agreed to: {'; '.join(missing)}")
+            checks = remote_checks.read_list(request.text)
+            tree = run_git(["rev-parse", f"{request.head}^{{tree}}"], cwd=self.home.root).strip()
+            result = yield from run_list(
+                context, checks, commit=request.head, tree=tree, iteration=1, name=request.task
+            )
+        except Interrupted:
+            raise
+        except SowError as error:
+            return Outcome("failed", reason=error.message)
+        if result.interrupted:
+            return Outcome("interrupted", reason="the checks were stopped")
+        return Outcome("done", text=remote_checks.write_results(result))
 
     def _executor(self) -> ExecutorConfig:
         """Returns the executor of this host, with the model that the run wants."""

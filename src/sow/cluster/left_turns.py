@@ -9,6 +9,7 @@ from sow.cluster.ssh_carrier import SshCarrier, parse_hosts
 from sow.config import Config
 from sow.engine.runs.stop import TurnElsewhere
 from sow.errors import SowError
+from sow.store.files.disk import remove_quietly
 from sow.system.process.child_process import run_to_end
 from sow.system.process.steps import Steps
 
@@ -30,9 +31,12 @@ def stop_turns(
         if isinstance(end, SowError):
             errors.append(SowError(f"{turn.label} could not be stopped: {end.message}", end.hint))
         elif end:
-            lines.append(f"{turn.label} has stopped; the next call takes over what it did")
+            if turn.path:
+                remove_quietly(turn.path)
+            after = "repeats them" if turn.path else "takes over what it did"
+            lines.append(f"stopped {turn.label}; the next call {after}")
         else:
-            errors.append(SowError(f"{turn.label} is still stopping", "check again: sow runs stop"))
+            errors.append(SowError(f"not stopped yet: {turn.label}", "check again: sow runs stop"))
     return lines, errors
 
 

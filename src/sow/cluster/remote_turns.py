@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from sow.agents.registry import Agent
-from sow.cluster import settling
+from sow.cluster import remote_checks, settling
 from sow.cluster.carrier import Carrier, TurnDelivery, TurnOrder
 from sow.cluster.home_lease import HomeLease
 from sow.cluster.late_results import keep_late
 from sow.cluster.packet import BadPacket, Packet
 from sow.cluster.transfer import drop_refs
-from sow.cluster.turn_request import PROTOCOL, REFS, TurnRequest, new_token, pack_request
+from sow.cluster.turn_request import CHECKS, PROTOCOL, REFS, TurnRequest, new_token, pack_request
 from sow.config import Config, ExecutorConfig, seconds
-from sow.domain.documents.state import Task
-from sow.engine.checks.setup_plan import folder_reader
+from sow.domain.checks import task_checks
+from sow.domain.documents.state import Check, Task
+from sow.engine import consent
+from sow.engine.checks.check_list import CheckListResult
+from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs.judge import Answer, JudgeQuestion
 from sow.engine.runs.local_turns import LocalTurns
 from sow.engine.runs.run_context import RunContext, turn_fields
+from sow.engine.runs.stop import CHECKS_ELSEWHERE
 from sow.engine.runs.task_job import TaskJob
 from sow.engine.turns import task_turn
 from sow.engine.turns.recovery import recover
@@ -29,6 +35,7 @@ from sow.executors.adapter import Outcome
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.files.checkout_home import Home
+from sow.store.files.disk import remove_quietly
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects import tasks
@@ -36,8 +43,9 @@ from sow.store.projects.task_folder import TaskFolder
 from sow.store.projects.task_updates import RUNNER
 from sow.store.runs import sessions
 from sow.store.runs.sessions import SessionRecord
-from sow.system import clock
+from sow.system import clock, plain_file
 from sow.system.process.steps import Steps
+from sow.system.terminal import escape_control
 
 OUTCOMES = {  # of deliveries of which nothing can be taken over
     "result": "failed",
@@ -47,6 +55,7 @@ OUTCOMES = {  # of deliveries of which nothing can be taken over
     "interrupted": "interrupted",
 }
 DONE = object()
+CHECK_FACTS = ("kind", "command", "exit", "seconds", "passed", "iteration", "host")
 FIX_HINT = "fix that on the host, or leave the host out, and run again"
 
 
@@ -58,6 +67,7 @@ class RemoteTurns(LocalTurns):
     def __init__(self, carrier: Carrier, config: Config, *, take_over: bool = False) -> None:
         self.carrier = carrier
         self.config = config
+        self.home_lists: set[str] = set()  # digests of check lists that no host could run
         self.has_dropped = False  # the packets that a killed run left
         self.take_over = take_over  # run the project, although another checkout does
         self.lease: HomeLease | None = None
@@ -152,6 +162,92 @@ class RemoteTurns(LocalTurns):
         yield from self.carrier.settled(context.home.root, order)
         return outcome
 
+    def check(
+        self, job: TaskJob, checks: Sequence[Check], commit: str, tree: str, iteration: int
+    ) -> Steps[CheckListResult | None]:
+        """Runs a check list on a host that offers this; returns None if it has to run at home."""
+        context, isolation = job.context, job.context.isolation
+        if isolation is None or not checks or not self.carrier.offers(CHECKS):
+            return None
+        if task_checks.digest(checks) in self.home_lists:
+            return None
+        setup = context.setups.setup_for(commit_reader(context.home.root, tree))
+        if setup.links or setup.copies or setup.sources is not None:  # these files are on this machine only
+            return None
+        order = self._check_order(job, checks, commit, setup.texts)
+        delivery = yield from self.carrier.take(context.home.root, order)
+        if delivery.kind == "left":  # it runs on, and sow runs stop ends it
+            return CheckListResult(interrupted=True)
+        order.host = delivery.host or order.host
+        result, reason = None, delivery.reason
+        if delivery.kind == "interrupted":
+            result = CheckListResult(interrupted=True)
+        elif delivery.commit:
+            try:
+                packet = Packet(context.home.root, delivery.commit)
+                outcome = settling.outcome_of(packet, order.token)
+                reason = outcome.reason
+                if outcome.kind == "interrupted":
+                    result = CheckListResult(interrupted=True)
+                elif outcome.kind == "done":
+                    result = remote_checks.read_results(
+                        outcome.text, checks, tree=tree, iteration=iteration, host=order.host
+                    )
+            except BadPacket as error:
+                reason = error.message
+        drop_refs(isolation.repository, order.refs)
+        yield from self.carrier.settled(context.home.root, order)
+        remove_quietly(_place(context, job.id))
+        if result is None:
+            self.home_lists.add(task_checks.digest(checks))
+            reason = escape_control(reason)
+            context.progress(job.id, f"the checks run at home: {order.host or 'the hosts'}: {reason}"[:300])
+            return None
+        for entry in result.evidence:
+            context.journal("check", task=job.id, **{key: entry[key] for key in CHECK_FACTS})  # type: ignore[literal-required]
+        return result
+
+    def _check_order(self, job: TaskJob, checks: Sequence[Check], commit: str, setup: Sequence[str]) -> TurnOrder:
+        """Packs the request for a check list, and notes that it is out."""
+        context, isolation = job.context, job.context.isolation
+        if isolation is None:
+            raise SowError("a run without worktrees stays on one host", "leave out --isolation none")
+        commands = [check["command"] for check in checks]
+        for command in commands:
+            consent.require(context.agreed, command)
+        token = new_token()
+        commits = self._pack_request(
+            context,
+            job.folder,
+            context.role_of(job.folder.task()),
+            token,
+            executor=CHECKS,
+            model="",
+            kind="check",
+            text=remote_checks.write_list(checks),
+            agreed=[*setup, *commands],
+            base=isolation.integration.head,
+            head=commit,
+            files=commit,
+        )
+
+        def chosen(host: str) -> None:
+            plain_file.write(_place(context, job.id), json.dumps({"token": token, "host": host}))
+            context.progress(job.id, f"its checks run on {host}")
+
+        plain_file.write(_place(context, job.id), json.dumps({"token": token, "host": ""}))
+        return TurnOrder(
+            token=token,
+            title=f"task {job.id}: checks",
+            executor=CHECKS,
+            request_ref=f"{REFS}/{token}/request",
+            checkpoint_ref=f"{REFS}/{token}/checkpoint",
+            result_ref=f"{REFS}/{token}/result",
+            commits=commits,
+            chosen=chosen,
+            wait_for_host=0.0,  # else they run at home
+        )
+
     def can_resume(self, job: TaskJob, record: SessionRecord) -> bool:
         """Tells whether a session is on another host, began there, and was not lost with it."""
         outcomes = [turn.get("outcome", "") for turn in record.session["turns"]]
@@ -240,20 +336,31 @@ class RemoteTurns(LocalTurns):
 
     def _order(self, context: RunContext, turn: AgentTurn, record: SessionRecord, **fields: Any) -> TurnOrder:
         """Packs the request from the state as it is, and records the turn as one on another host."""
-        if context.isolation is None or not isinstance(turn.folder, TaskFolder):
+        if not isinstance(turn.folder, TaskFolder):
             raise SowError("a run without worktrees stays on one host", "leave out --isolation none")
-        repository, folder, project = context.isolation.repository, turn.folder, projects.load(context.home)
+        token = new_token()
+        names = {"executor": turn.executor.name, "model": turn.executor.model}
+        commits = self._pack_request(context, turn.folder, turn.agent, token, **names, **fields)
+        record.session["turns"][-1]["remote"] = {"token": token, "sent_at": clock.now(), "applied": 0}
+        record.save()
+        return self._new_order(context, turn, record, token, commits)
+
+    def _pack_request(
+        self, context: RunContext, folder: TaskFolder, agent: Agent, token: str, **fields: Any
+    ) -> dict[str, str]:
+        """Packs a request from the state as it is; returns the commits to send, by ref."""
+        if context.isolation is None:
+            raise SowError("a run without worktrees stays on one host", "leave out --isolation none")
+        repository, project = context.isolation.repository, projects.load(context.home)
         request = TurnRequest(
-            token=new_token(),
+            token=token,
             protocol=PROTOCOL,
             project_id=project["project_id"],
             branch=project["branch"],
             run=context.folder.id,
             task=folder.id,
             worktree=os.path.basename(context.isolation.worktrees.path(folder.id)),
-            role=turn.agent.name,
-            executor=turn.executor.name,
-            model=turn.executor.model,
+            role=agent.name,
             timeout=float(context.settings.get("timeout", 0)),
             network=context.settings.get("network", "all"),
             sandbox=context.settings.get("sandbox", ""),
@@ -262,7 +369,7 @@ class RemoteTurns(LocalTurns):
             **{"fresh": False, "nonce": "", "form": "", "agreed": [], **fields},
         )
         sign = str(self.config.setting("cluster", "sign"))
-        commit, left_out = pack_request(repository, request, folder, project, turn.agent, sign=sign)
+        commit, left_out = pack_request(repository, request, folder, project, agent, sign=sign)
         if left_out:
             context.progress(folder.id, f"{len(left_out)} files do not fit into the request: {', '.join(left_out[:3])}")
         if not self.has_dropped:
@@ -270,12 +377,8 @@ class RemoteTurns(LocalTurns):
             self.has_dropped = True
         with repository.locked():
             repository.set_ref(request.request_ref, commit, "", why="request")
-        record.session["turns"][-1]["remote"] = {"token": request.token, "sent_at": clock.now(), "applied": 0}
-        record.save()
-        order = self._new_order(context, turn, record, request.token, {request.request_ref: commit})
-        # This ref keeps what most requests share, so that git need not send it again.
-        order.commits[f"refs/sow/bases/{request.project_id}"] = context.isolation.integration.head
-        return order
+        # The second ref keeps what most requests share, so that git need not send it again.
+        return {request.request_ref: commit, f"refs/sow/bases/{request.project_id}": context.isolation.integration.head}
 
     def _new_order(
         self, context: RunContext, turn: AgentTurn, record: SessionRecord, token: str, commits: dict[str, str]
@@ -353,6 +456,11 @@ class RemoteTurns(LocalTurns):
         if finished.outcome.kind == "refused":
             raise EnvironmentProblem(f"{order.host} could not take the turn: {finished.outcome.reason}", FIX_HINT)
         return finished
+
+
+def _place(context: RunContext, task: str) -> str:
+    """Returns the file that says which checks of a task are on another host."""
+    return f"{context.checks_folder(task)}/{CHECKS_ELSEWHERE}"
 
 
 def _without_result(turn: TaskTurn, record: SessionRecord, outcome: Outcome, remarks: list[str]) -> FinishedTurn:

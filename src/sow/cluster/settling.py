@@ -62,8 +62,7 @@ def settle(
     folder = turn.folder
     open_turn = record.session["turns"][-1]
     remote = open_turn["remote"]
-    _require_own(packet, open_turn)
-    outcome = _outcome(packet)
+    outcome = outcome_of(packet, remote["token"])
     host = record.session.get("host", "another host")
     their_remarks = [str(remark)[:500] for remark in packet.value("remarks", list, [])[:MOST_REMARKS]]
     remarks += turn.settings.announce([f"on {host}: {escape_control(remark)}" for remark in their_remarks])
@@ -107,8 +106,7 @@ def settle(
 def settle_review(record: SessionRecord, packet: Packet) -> Outcome:
     """Takes a review over: its answer, its transcripts and its cost. A judge changes nothing else."""
     turn = record.session["turns"][-1]
-    _require_own(packet, turn)
-    outcome = _outcome(packet)
+    outcome = outcome_of(packet, turn["remote"]["token"])
     _write_transcripts(record, turn, packet)
     _take_session(record, turn, packet)
     end_turn(record, outcome, "reviewed")
@@ -124,10 +122,11 @@ def end_turn(record: SessionRecord, outcome: Outcome, status: str = "") -> None:
     record.save()
 
 
-def _require_own(packet: Packet, turn: SessionTurn) -> None:
-    """Refuses a result of another request, or of another version of sow."""
-    if packet.facts.get("protocol") != PROTOCOL or packet.facts.get("token") != turn["remote"]["token"]:
+def outcome_of(packet: Packet, token: str) -> Outcome:
+    """Returns the outcome in a result. Raises BadPacket if it is that of another request or version of sow."""
+    if packet.facts.get("protocol") != PROTOCOL or packet.facts.get("token") != token:
         raise BadPacket("the result does not belong to its request", "run again")
+    return _outcome(packet)
 
 
 def _outcome(packet: Packet) -> Outcome:

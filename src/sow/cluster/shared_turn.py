@@ -13,7 +13,7 @@ from sow.cluster.host_folder import HostFolder, offers
 from sow.cluster.hosted_turn import BEGUN, HostedTurn, Verbs
 from sow.cluster.packet import BadPacket, Packet
 from sow.cluster.transfer import NoSpace, TooLarge, Transfer, TransferFailed
-from sow.cluster.turn_request import REFS, read_request
+from sow.cluster.turn_request import CHECKS, REFS, read_request
 from sow.config import Config, seconds
 from sow.errors import Interrupted, SowError
 from sow.system import git, remote_git
@@ -137,7 +137,8 @@ class SharedTurn:
                 raise Interrupted("the turn was stopped before it began", "run again")
         try:
             self._require_signature(commit)
-            executor = read_request(Packet(self.host.repository, commit)).executor
+            request = read_request(Packet(self.host.repository, commit))
+            executor = CHECKS if request.kind == "check" else request.executor
             if executor not in offers(self.config, self.host.environment):
                 raise UnwantedRequest(f"this host does not offer the executor {executor}", "see 'sow host list'")
         except SowError:

@@ -25,7 +25,7 @@ from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 from sow.cluster.carrier import TurnDelivery, TurnOrder
 from sow.cluster.cluster_settings import ClusterSettings
 from sow.cluster.transfer import TooLarge, Transfer, TransferFailed
-from sow.cluster.turn_request import PROTOCOL
+from sow.cluster.turn_request import CHECKS, PROTOCOL
 from sow.config import ExecutorConfig
 from sow.errors import SowError, Waiting
 from sow.system import clock, git, remote_git
@@ -320,7 +320,8 @@ class TemporalCarrier:
 
     def capacity(self) -> int:
         """Returns how many turns all hosts take at once."""
-        return sum(int(offer.get("most", 0)) for host in self.hosts for offer in host.executors.values())
+        offers = [offer for host in self.hosts for name, offer in host.executors.items() if name != CHECKS]
+        return sum(int(offer.get("most", 0)) for offer in offers)
 
     def take(self, root: str, order: TurnOrder) -> Steps[TurnDelivery]:
         """Sends an order, waits until a host has taken it, and fetches the result."""

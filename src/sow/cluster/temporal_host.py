@@ -31,7 +31,7 @@ from temporalio.worker import (
 from sow.cluster.cluster_settings import ClusterSettings
 from sow.cluster.host_folder import HostFolder, describe, machine_name
 from sow.cluster.temporal_client import ABOUT, TURN, connect, find_hosts, listed_hosts
-from sow.cluster.turn_request import PROTOCOL, is_token
+from sow.cluster.turn_request import CHECKS, PROTOCOL, is_token
 from sow.config import Config
 from sow.errors import INTERRUPTED, Waiting
 from sow.system.process.program import SteppedProgram
@@ -141,7 +141,7 @@ class TemporalHost:
             if self.is_over:
                 return
             await asyncio.sleep(TICK)
-        capacity = ", ".join(f"{name} {places.most}" for name, places in self.places.items())
+        capacity = ", ".join(f"{name.lstrip(':')} {places.most}" for name, places in self.places.items())
         self.tell(f"{self.name} serves the cluster {self.settings.name} at {self.settings.address}: {capacity}")
 
     def _stop(self, stopped: asyncio.Event) -> None:
@@ -273,6 +273,7 @@ class TemporalHost:
     async def _run(self, token: str, url: str) -> dict[str, str]:
         """Runs `sow turn run`; the pipe to it ends with this process, so that no agent is left alone."""
         command = [sys.executable, "-m", "sow", "turn", "run", token, f"--transfer={url}"]
+        command += ["--checks"] if CHECKS in self.places else []
         for _ in range(MOST_STARTS):
             program = SteppedProgram(command, environment=self.folder.environment, lifeline=True)
             self.programs[token] = program

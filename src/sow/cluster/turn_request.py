@@ -21,6 +21,7 @@ from sow.system import clock
 
 PROTOCOL = f"{VERSION}-1"  # machines with another one do not understand each other's packets
 STATE, ROLE = "state", "role"  # folders of the packet: what is below .sow/, and the file of the role
+CHECKS = ":checks"  # the name under which hosts offer to run check lists; no executor can have it
 REFS = TURN_REFS
 PROJECT_FILES = ("state.yaml", "context/memories.md", "log.md", ".gitattributes")
 OTHER_TASK = ("state.yaml", "description.md")  # what a worker sees of the tasks on which it does not work
@@ -38,9 +39,9 @@ class TurnRequest:
     run: str
     task: str
     worktree: str  # the name of the task's worktree
-    kind: str  # spawn, resume or review
+    kind: str  # spawn, resume, review or check
     fresh: bool
-    text: str
+    text: str  # of a check: the list as JSON
     nonce: str  # of a review
     form: str  # how a judge answers
     role: str

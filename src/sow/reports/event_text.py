@@ -131,7 +131,8 @@ def _refused(entry: JournalEntry, history: RunHistory) -> str:
 def _check(entry: JournalEntry, history: RunHistory) -> str:
     if entry.data.get("passed") is not False:
         return ""
-    return f"check failed ({exit_text(entry.data.get('exit'))}): {entry.text('command')}"
+    place = f" on {entry.text('host')}" if entry.text("host") else ""
+    return f"check failed{place} ({exit_text(entry.data.get('exit'))}): {entry.text('command')}"
 
 
 def _baseline(entry: JournalEntry, history: RunHistory) -> str:

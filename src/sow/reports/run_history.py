@@ -426,11 +426,12 @@ class RunHistory:
         if entry.text("kind") != "setup":
             task.passed_checks += passed
             task.failed_checks += not passed
+        place = f" on {entry.text('host')}" if entry.text("host") else ""
         if not passed:
-            task.reason = f"this check failed: {command}"
+            task.reason = f"this check failed{place}: {command}"
         self.check_seconds += seconds or 0.0
-        task.step = f"checked: {command}"
-        span = self.timeline.open_span("check", entry.task, self._seconds_ago(seconds), text=command)
+        task.step = f"checked{place}: {command}"
+        span = self.timeline.open_span("check", entry.task, self._seconds_ago(seconds), text=f"{command}{place}")
         self.timeline.close_span(span, self.moment, "passed" if passed else "failed")
         self._change(entry.task, task, task.shown_status or "in_progress", task.step)
 

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from sow.cluster.temporal_client import ClusterHost
 
 
-def serve(context: Context, *, address: str, capacity: str) -> int:
+MOST_DIGITS = 4
+
+
+def serve(context: Context, *, address: str, capacity: str, checks: str) -> int:
     context.require_person("serve a cluster on this machine")
     require_temporal()
     from sow.cluster import temporal_host
@@ -34,6 +37,10 @@ def serve(context: Context, *, address: str, capacity: str) -> int:
     folder = HostFolder(context.environment)
     folder.open()
     folder.remove_old(seconds(str(config.setting("host", "keep"))))
+    if checks:
+        if not (checks.isascii() and checks.isdigit() and len(checks) <= MOST_DIGITS):
+            raise SowError(f"--checks: {checks!r:.80} is no number", "write: --checks 2")
+        config.sections["host"]["checks"] = (int(checks), "from the command")
     places = _capacity(config, context, capacity)
     temporal_host.serve(temporal_host.TemporalHost(settings, folder, config, places, _tell))
     return 0
@@ -123,7 +130,7 @@ def _rows(hosts: Sequence[ClusterHost]) -> list[tuple[str, ...]]:
             (
                 host.name,
                 str(host.facts.get("version") or host.protocol),
-                ", ".join(f"{name} {offer.get('most', 0)}" for name, offer in offered),
+                ", ".join(f"{name.lstrip(':')} {offer.get('most', 0)}" for name, offer in offered),
                 str(sum(int(offer.get("used", 0)) for _, offer in offered)),
                 f"{host.seen:.0f}s",
                 _note(host),

@@ -15,6 +15,7 @@ COMMANDS = (
         "Take turns from a cluster until Ctrl-C",
         ADDRESS,
         Option("--capacity", "NAME=N,…", "Turns at once, by executor (default: host.capacity, or one of each)"),
+        Option("--checks", "N", "Also run the checks of others, N lists at once (default: host.checks)"),
         details="SIGTERM or Ctrl-C waits for the turns that run; the second one hands over what they did so far.\n"
         "This needs the package temporalio: pip install 'sow[temporal]'",
     ),
@@ -63,6 +64,7 @@ COMMANDS = (
         "Take a turn in this process",
         TOKEN,
         Option("--transfer", "URL", "Fetch the request from this repository, and push the result into it"),
+        Option("--checks", help="The host runs check lists, whatever its settings say"),
         details="With --transfer, the end of standard input interrupts the turn.",
     ),
 )

@@ -48,7 +48,7 @@ def stop(context: Context, *, token: str, wait: str) -> int:
     return 0
 
 
-def run(context: Context, *, token: str, transfer: str) -> int:
+def run(context: Context, *, token: str, transfer: str, checks: bool) -> int:
     context.require_person("take turns of other hosts")
     from sow.cluster.hosted_turn import HostedTurn  # here, because a turn is also followed, and that has to begin soon
     from sow.cluster.shared_turn import SharedTurn
@@ -61,7 +61,10 @@ def run(context: Context, *, token: str, transfer: str) -> int:
     lock = DetachedTurn(host, token).hold()
     try:
         if transfer:
-            shared = SharedTurn(host, context.config(), token, transfer, context.verbs, _tell)
+            config = context.config()
+            if checks:
+                config.sections["host"]["checks"] = (1, "from the command")
+            shared = SharedTurn(host, config, token, transfer, context.verbs, _tell)
             shared.watch_starter()
             return 0 if run_to_end(shared.run(), patient=True) else FAILED
         turn = HostedTurn(host, context.config(), token, context.verbs, _tell, is_same_user=True)

@@ -75,7 +75,7 @@ def _server(config: Config, context: Context) -> Iterator[Finding]:
         return
     yield new_finding("ok", f"the Temporal server at {settings.address} answers")
     for host in hosts:
-        executors = ", ".join(f"{name} {offer.get('most', 0)}" for name, offer in host.executors.items())
+        executors = ", ".join(f"{name.lstrip(':')} {offer.get('most', 0)}" for name, offer in host.executors.items())
         if host.protocol != PROTOCOL:
             what = f"host {host.name} has another version of sow ({host.protocol}, here {PROTOCOL})"
             yield new_finding("warning", what, f"install the version of this machine there: sow {__version__}")
@@ -130,7 +130,7 @@ def _ssh_hosts(context: Context) -> Iterator[Finding]:
     for host in parse_hosts(runs[-1].run["settings"]["on"]):
         try:
             SshCarrier([host], lost_after=0).connect()
-            executors = ", ".join(host.executors) or "nothing"
+            executors = ", ".join(name.lstrip(":") for name in host.executors) or "nothing"
             yield new_finding("ok", f"host {host.name}: sow {host.facts.get('version')}, offers {executors}")
         except SowError as error:
             yield of_error("warning", error)

@@ -191,12 +191,14 @@ def _checks(task: dict[str, Any]) -> list[str]:
     results = [result for result in task.get("evidence", ()) if result["iteration"] == task["iteration"]]
     ran = {result["command"] for result in results}
     return [
-        *(
-            f"{'passed' if run['passed'] else 'FAILED'}: {run['command']} ({exit_text(run['exit'])}{_scope(run)})"
-            for run in results
-        ),
+        *(f"{_verdict(run)}: {run['command']} ({exit_text(run['exit'])}{_scope(run)})" for run in results),
         *(f"must pass: {check['command']}" for check in task.get("checks", ()) if check["command"] not in ran),
     ]
+
+
+def _verdict(evidence: dict[str, Any]) -> str:
+    verdict = "passed" if evidence["passed"] else "FAILED"
+    return f"{verdict} on {evidence['host']}" if "host" in evidence else verdict
 
 
 def _scope(evidence: dict[str, Any]) -> str:

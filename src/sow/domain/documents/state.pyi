@@ -58,6 +58,7 @@ class Evidence(TypedDict):
     setup: NotRequired[str]
     environment: NotRequired[str]
     scope: NotRequired[str]
+    host: NotRequired[str]
     tests: NotRequired[TestCounts]
 
 class Refusal(TypedDict):

@@ -16,6 +16,10 @@ from sow.system.process.steps import Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.domain.documents.state import Check
+    from sow.engine.checks.check_list import CheckListResult
     from sow.engine.runs.judge import Answer, JudgeQuestion
     from sow.engine.runs.run_context import RunContext
     from sow.engine.runs.task_job import TaskJob
@@ -81,6 +85,13 @@ class LocalTurns:
         self, context: RunContext, question: JudgeQuestion[Answer], executor: ExecutorConfig, nonce: str
     ) -> Steps[tuple[Answer | None, Outcome]] | None:
         """Asks a judge on another host; None if it has to be asked on this one."""
+        return None
+
+    def check(
+        self, job: TaskJob, checks: Sequence[Check], commit: str, tree: str, iteration: int
+    ) -> Steps[CheckListResult | None]:
+        """Runs a check list on another host; returns None if it has to run on this one."""
+        yield from ()
         return None
 
     def can_resume(self, job: TaskJob, record: SessionRecord) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from sow.store.files.disk import Holder, list_folder
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
 from sow.store.workflows.folder import AgentFolder
+from sow.system import plain_file
 from sow.system.process.other_process import OtherProcess
 
 
@@ -54,6 +56,10 @@ def end_left_processes(home: Home, environment: Mapping[str, str]) -> list[str]:
         return remarks + [remark for folder in folders for remark in end_left_turns(folder, environment)]
 
 
+CHECKS_ELSEWHERE = "elsewhere.json"  # in the folder of a task's checks, while a host runs them
+MOST_FACTS = 10_000
+
+
 @dataclass(frozen=True, eq=False)
 class TurnElsewhere:
     """A turn on another host that a dead run left."""
@@ -62,10 +68,12 @@ class TurnElsewhere:
     host: str  # "" if none was chosen yet
     token: str
     settings: Mapping[str, Any]  # of the run
+    path: str = ""  # of checks: the file that says that they are out
 
     @property
     def label(self) -> str:
-        return f"the turn on task {self.task} on {self.host or 'a host of the cluster'}"
+        work = "the checks of" if self.path else "the turn on"
+        return f"{work} task {self.task} on {self.host or 'a host of the cluster'}"
 
 
 def turns_elsewhere(home: Home) -> list[TurnElsewhere]:
@@ -79,6 +87,12 @@ def turns_elsewhere(home: Home) -> list[TurnElsewhere]:
             if turn is not None and "remote" in turn:
                 host, token = record.session.get("host", ""), turn["remote"]["token"]
                 turns.append(TurnElsewhere(folder.id, host, token, _settings_of_run(home, folder.id)))
+    for run in run_folder.all_folders(home):
+        for task in list_folder(f"{run.folder}/checks"):
+            path = f"{run.folder}/checks/{task}/{CHECKS_ELSEWHERE}"
+            if os.path.isfile(path):
+                facts = json.loads(plain_file.read_text(path, MOST_FACTS))
+                turns.append(TurnElsewhere(task, facts["host"], facts["token"], run.run["settings"], path))
     return turns
 
 

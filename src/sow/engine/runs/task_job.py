@@ -327,9 +327,12 @@ class TaskJob(RunJob):
     ) -> Steps[CheckListResult]:
         """Runs a list, and saves the output of what failed before its evidence, with which no list runs again."""
         context, iteration = self.context, task["iteration"]
-        result = yield from run_list(
-            context, checks, commit=commit, tree=tree, iteration=iteration, name=self.id, kind=kind
-        )
+        # After a merge this machine repeats them, because it decides what is merged.
+        result = None if kind or not commit else (yield from context.turns.check(self, checks, commit, tree, iteration))
+        if result is None:
+            result = yield from run_list(
+                context, checks, commit=commit, tree=tree, iteration=iteration, name=self.id, kind=kind
+            )
         if not result.interrupted:
             for command in (entry["command"] for entry in result.evidence if not entry["passed"]):
                 task_updates.save_output(context.checks_folder(self.id), command, result.tails[command])

@@ -88,6 +88,7 @@ DOCUMENT = record({
             'setup': (DIGEST, OPTIONAL),
             'environment': (DIGEST, OPTIONAL),
             'scope': (choice('commit', 'folder'), OPTIONAL),
+            'host': (text(1, 200, form='sow-line'), OPTIONAL),
             'tests': (record({
                 'ran': (number(0, whole=True), REQUIRED),
                 'failed': (number(0, whole=True), OPTIONAL),

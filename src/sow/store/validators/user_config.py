@@ -109,6 +109,7 @@ DOCUMENT = record({
         'transfers': (array(text(1, 2000, form='sow-line')), OPTIONAL),
         'keep': (text(form='sow-duration'), OPTIONAL),
         'checkpoint': (text(form='sow-duration'), OPTIONAL),
+        'checks': (number(0, whole=True), OPTIONAL),
     }, null=True), {}),
     'trust': (array(text(1, 4000, form='sow-line'), instead=type(None)), []),
 })
