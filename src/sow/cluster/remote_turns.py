@@ -175,7 +175,7 @@ class RemoteTurns(LocalTurns):
         if setup.links or setup.copies or setup.sources is not None:  # these files are on this machine only
             return None
         order = self._check_order(job, checks, commit, setup.texts)
-        delivery = yield from self.carrier.take(context.home.root, order)
+        delivery = yield from self._delivery(context.home.root, order)
         if delivery.kind == "left":  # it runs on, and sow runs stop ends it
             return CheckListResult(interrupted=True)
         order.host = delivery.host or order.host
