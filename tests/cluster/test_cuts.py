@@ -29,17 +29,14 @@ def begin(cluster: TemporalCluster) -> tuple[subprocess.Popen[bytes], int]:
     cluster.plans.act("implementer", SLOW.format(folder=cluster.folder))
     cluster.plans.plan("One")
     run = cluster.start()
-    return run, works(cluster)
+    return run, works(cluster, run)
 
 
-def works(cluster: TemporalCluster) -> int:
+def works(cluster: TemporalCluster, run: subprocess.Popen[bytes]) -> int:
     """Wait until a worker works, and return its process."""
     path = cluster.folder / "working-010"
-    try:
-        until(lambda: path.exists() and path.read_text().strip(), "the worker works")
-    except AssertionError as error:
-        error.add_note(f"{cluster.logs()}\n{cluster.plans.journal()}\n{cluster.repo.sow('host', 'list', '--json')}")
-        raise
+    until(lambda: run.poll() is not None or (path.exists() and path.read_text().strip()), "the worker works")
+    assert run.poll() is None, (run.communicate(), cluster.logs())
     worker = int(path.read_text())
     path.unlink()
     return worker
@@ -83,7 +80,7 @@ def test_a_long_cut_of_the_run(cluster: TemporalCluster, line: Line):
     until(lambda: cluster.plans.has_happened("turn_ended", outcome="lost"), "the turn is lost")
     line.heal()
     until(lambda: worker not in first.alive(), "the agent of the lost turn ends")
-    works(cluster)
+    works(cluster, run)
     assert end(cluster, run) == ["lost", "done"]
     until(lambda: all(map(is_idle, hosts)), "nothing is left on the hosts")
 
@@ -101,7 +98,7 @@ def test_a_server_that_is_away_for_too_long(plan_repo: PlanRepo, tmp_path: Path)
         until(lambda: worker not in host.alive(), "the agent without a server ends")
         until(lambda: plan_repo.has_happened("turn_ended", outcome="lost"), "the turn is lost")
         server.start()
-        works(cluster)
+        works(cluster, run)
         outcomes = end(cluster, run)
         assert (outcomes[-1], set(outcomes[:-1])) == ("done", {"lost"})
         until(lambda: is_idle(host), "nothing is left on the host")
@@ -148,7 +145,7 @@ def test_a_cable_that_is_pulled_for_too_long(cluster: TemporalCluster, network: 
     network.pull()
     cluster.add_hosts("box-b")
     until(lambda: worker not in host.alive(), "the agent on the host without a cable ends")
-    works(cluster)
+    works(cluster, run)
     outcomes = end(cluster, run)  # the server may give one more turn to the host that it cannot see is gone
     assert (outcomes[-1], set(outcomes[:-1])) == ("done", {"lost"})
     network.plug()

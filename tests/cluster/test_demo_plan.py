@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,7 @@ import pytest
 import yaml
 from conftest import Repo, fresh_environment
 from support.plan_repo import PlanRepo
-from support.simulated_workers import wait_for
+from support.simulated_workers import kill_all, wait_for
 from support.ssh_hosts import Hosts
 from support.temporal_cluster import TemporalCluster, TemporalServer
 
@@ -80,12 +77,6 @@ def merged(plans: PlanRepo) -> int:
         return len(plans.journal("merged"))
     except (ValueError, OSError):
         return 0
-
-
-def kill_all(pids: list[int]) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
 
 
 def check_end(plans: PlanRepo, expected: list[str]) -> None:

@@ -6,12 +6,12 @@ import os
 import shutil
 import signal
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from conftest import SOW, Repo
 from support.plan_repo import WORK, PlanRepo
+from support.simulated_workers import kill_all
 from support.temporal_cluster import TemporalCluster, TemporalServer, until
 
 SLOW = "echo $$ > {folder}/working-$SOW_TASK\nuntil [ -e {folder}/go ]; do sleep 0.05; done\n" + WORK
@@ -92,9 +92,7 @@ def test_a_machine_that_is_gone_with_all_its_processes(cluster: TemporalCluster)
     run = cluster.start()
     until(lambda: any(ref.endswith("/checkpoint") for ref in cluster.refs()), "a checkpoint was sent")
     gone = next(host for host in hosts if len(host.alive()) > 1)
-    for pid in gone.alive():
-        with suppress(ProcessLookupError):  # it ended by itself
-            os.kill(pid, signal.SIGKILL)
+    kill_all(gone.alive())
     (cluster.folder / "go").touch()
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, (out, err, cluster.logs())

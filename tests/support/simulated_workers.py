@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,13 @@ def environment_of(pid: int) -> list[bytes]:
         return [] if state == b"Z" else Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return []
+
+
+def kill_all(pids: list[int]) -> None:
+    """Kill processes with -9; some may have ended meanwhile."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def wait_for(condition: Any, seconds: float = 120.0) -> Any:

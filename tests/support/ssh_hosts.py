@@ -14,7 +14,7 @@ import yaml
 from conftest import PYTHONPATH, SOW, Repo, Result
 
 from support.plan_repo import WORK, PlanRepo
-from support.simulated_workers import environment_of, processes, wait_for
+from support.simulated_workers import environment_of, kill_all, processes, wait_for
 
 # It becomes the program of the other machine, so that its process is the connection.
 SSH = """\
@@ -108,7 +108,7 @@ class Host:
 
     def followers(self) -> list[int]:
         """The processes that follow a turn for a connection: `sow turn start`."""
-        return [pid for pid in self.alive() if b"\0turn\0start\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [pid for pid in self.alive() if b"\0turn\0start\0" in words_of(pid)]
 
     def homes(self) -> list[Path]:
         """The homes of tasks that were here."""
@@ -118,6 +118,13 @@ class Host:
         """Every command that was sent over ssh."""
         path = self.hosts.folder / f"commands-{self.name}"
         return path.read_text().splitlines() if path.exists() else []
+
+
+def words_of(pid: int) -> bytes:
+    """The command line of a process, or nothing if it has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 class Hosts:
@@ -199,6 +206,4 @@ class Hosts:
     def close(self) -> None:
         """End what a failed test left running on the machines."""
         for host in self.all.values():
-            for pid in host.alive():
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            kill_all(host.alive())

@@ -63,7 +63,7 @@ def ssh_server(
     values = {"port": port, "address": address, "folder": folder, "home": hosts[name].home, "name": name}
     (folder / "sshd_config").write_text(SERVER.format(**values))
     (folder / "ssh_config").write_text(CLIENT.format(**values, user=getpass.getuser()))
-    limits = "-o ConnectTimeout=2 -o ServerAliveInterval=1"  # so that no test waits for long
+    limits = "-o ConnectTimeout=10 -o ServerAliveInterval=1"  # so that no test waits for long
     hosts.crew.repo.environment["GIT_SSH_COMMAND"] = f"ssh -F {folder}/ssh_config -o BatchMode=yes {limits}"
     makes_folder = os.geteuid() == 0 and not SEPARATION.exists()
     if makes_folder:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import yaml
 from conftest import SOW, Repo, Result, fresh_environment
 
 from support.plan_repo import PlanRepo
-from support.simulated_workers import environment_of, processes
+from support.simulated_workers import environment_of, kill_all, processes
 
 PATIENCE = 120
 
@@ -291,5 +290,4 @@ class TemporalCluster:
             give_up = time.monotonic() + 20
             while host.alive() and time.monotonic() < give_up:
                 time.sleep(0.05)
-            for pid in host.alive():
-                os.kill(pid, signal.SIGKILL)
+            kill_all(host.alive())
