@@ -72,6 +72,12 @@ def slow_scenario(plans: PlanRepo, folder: Path) -> dict[str, Any]:
     return agents
 
 
+def wait_for_the_middle(run: subprocess.Popen[bytes], plans: PlanRepo, folder: Path) -> None:
+    """Wait until a task is merged, and a worker of the slow host has written its files."""
+    wait_for(lambda: run.poll() is not None or ((folder / "reached").exists() and merged(plans)), 300)
+    assert run.poll() is None, b"".join(run.communicate()).decode()
+
+
 def merged(plans: PlanRepo) -> int:
     try:
         return len(plans.journal("merged"))
@@ -103,7 +109,7 @@ def test_over_ssh(plans: PlanRepo, tmp_path: Path, local_tree: list[str]) -> Non
         hosts.settings[KILLED] = {"agents": slow_scenario(plans, tmp_path)}
         hosts.configure(lost_after="2s")
         run = plans.start("--yes", "--on", ",".join(f"{name}:1" for name in NAMES))
-        wait_for(lambda: (tmp_path / "reached").exists() and merged(plans))
+        wait_for_the_middle(run, plans, tmp_path)
         hosts[KILLED].down()
         kill_all(hosts[KILLED].alive())
         finish(run, plans, "--on", "box-a:1,box-b:1")
@@ -125,7 +131,7 @@ def test_on_temporal(plans: PlanRepo, tmp_path: Path, temporal_server: TemporalS
         for host in hosts:
             host.wait()
         run = cluster.start()
-        wait_for(lambda: (tmp_path / "reached").exists() and merged(plans))
+        wait_for_the_middle(run, plans, tmp_path)
         kill_all(killed.alive())
         finish(run, plans, "--cluster")
         check_end(plans, local_tree)
