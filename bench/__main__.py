@@ -90,7 +90,7 @@ def run_rows(scratch: Path) -> list[Row]:
         Row(f"a clean slot, first use, {worktrees.FILES:,} files", first, checkout, slots.FIRST),
         Row("a clean slot, reuse", reuse, checkout, slots.REUSE),
         Row("sow plan new, beside its planner, at most", planning.added(scratch), planning.ADDED, 1),
-        Row(f"{hosts.TASKS} turns on two hosts over ssh, a local run", far, near, hosts.LOCAL),
+        Row(f"{hosts.TASKS} turns over ssh, a local run", far, near, hosts.LOCAL),
         *cluster_rows(scratch, near),
         *share_rows("ssh", hosts.share(scratch)),
         *(
@@ -108,9 +108,9 @@ def run_rows(scratch: Path) -> list[Row]:
 def share_rows(way: str, share: hosts.Share) -> list[Row]:
     """Returns what home spends for sending and taking over a turn, in milliseconds."""
     pairs = zip(share, (hosts.PROCESS_MS, hosts.GIT_MS, hosts.CLOCK_MS), strict=True)
-    names = ("processor time", "the same with its git", "time on the clock")
+    names = ("home's process", "with its git", "on the clock")
     return [
-        Row(f"home's share of a turn over {way}, {name}", seconds * 1000, limit, 1, "ms")
+        Row(f"a turn over {way}, {name}", seconds * 1000, limit, 1, "ms")
         for name, (seconds, limit) in zip(names, pairs, strict=True)
     ]
 
@@ -123,10 +123,10 @@ def cluster_rows(scratch: Path, near: float) -> list[Row]:
         return []
     turns, activities, share, megabytes = cluster.measured(scratch)
     return [
-        Row(f"{hosts.TASKS} turns on two hosts over Temporal, a local run", turns, near, hosts.LOCAL),
-        Row("the same turns, plain activities", turns, activities, cluster.ACTIVITIES),
+        Row(f"{hosts.TASKS} turns over Temporal, a local run", turns, near, hosts.LOCAL),
+        Row(f"{hosts.TASKS} turns over Temporal, activities", turns, activities, cluster.ACTIVITIES),
         *share_rows("Temporal", share)[:2],
-        Row("memory of a host of Temporal, at most", megabytes, cluster.MEGABYTES, 1, "MB"),
+        Row("memory of a Temporal host, at most", megabytes, cluster.MEGABYTES, 1, "MB"),
     ]
 
 

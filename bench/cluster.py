@@ -39,7 +39,7 @@ async def main(address, queue, slots):
 asyncio.run(main(*sys.argv[1:]))
 """
 CLIENT = """
-import asyncio, sys, time
+import asyncio, os, sys, time
 from datetime import timedelta
 from temporalio.client import Client
 
@@ -52,7 +52,8 @@ async def main(address, queue, tasks, slots):
     await one("first")
     start = time.perf_counter()
     await asyncio.gather(*(one(f"nothing-{number}") for number in range(int(tasks))))
-    print(time.perf_counter() - start)
+    print(time.perf_counter() - start, flush=True)
+    os._exit(0)  # the library can crash the end of a process
 
 asyncio.run(main(*sys.argv[1:]))
 """
