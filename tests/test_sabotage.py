@@ -15,7 +15,7 @@ from support.paths import ROOT
 from support.quick_cases import all_of
 
 SOURCE = ROOT / "src" / "sow"
-QUICK = 3
+QUICK = 2
 
 
 class Sabotage(NamedTuple):

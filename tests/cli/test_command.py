@@ -156,7 +156,7 @@ def valid_line(draw: st.DrawFn, command: Command) -> list[str]:
 
 @every_command
 @given(data=st.data())
-@settings(max_examples=1000 if FULL else 8)
+@settings(max_examples=1000 if FULL else 4)
 def test_both_parsers_agree_on_valid_lines(command: Command, data: st.DataObject):
     """On every valid line the two parsers find the same values, repeats and defaults."""
     text = data.draw(valid_line(command))
@@ -204,7 +204,7 @@ def _without(words: list[str], option: Option) -> list[str]:
 
 @every_command
 @given(data=st.data())
-@settings(max_examples=1000 if FULL else 8)
+@settings(max_examples=1000 if FULL else 4)
 def test_both_parsers_refuse_the_same_lines(command: Command, data: st.DataObject):
     """A missing, unknown or surplus word, or a missing value, is refused by both parsers."""
     kind, text = data.draw(wrong_line(command))

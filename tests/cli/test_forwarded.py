@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import PATIENCE, SOW, Repo, Result
 from support.channel_supervisor import Supervisor, supervisor
+from support.quick_cases import few_of
 
 from sow.cli.command import FILE, GROUPS, Command, command_line, commands, parse
 from sow.system import channel
@@ -192,7 +193,7 @@ def test_every_text_that_may_name_a_file_is_tested():
     assert len(named) == len(TEXTS)
 
 
-@pytest.mark.parametrize("words", TEXTS, ids=" ".join)
+@few_of("words", TEXTS, 6, ids=" ".join)
 def test_no_file_of_the_host_is_read(running: Supervisor, task_repo: Repo, tmp_path: Path, words: tuple[str, ...]):
     """If a hostile client sends @FILE, the words are stored, and not the file."""
     secret = tmp_path / "secret"
@@ -306,7 +307,7 @@ def test_a_worker_in_a_sandbox_writes_through_the_socket(boxed_worker: Call, tas
 
 
 @boxed
-@pytest.mark.parametrize("name", READING)
+@few_of("name", READING, 10)
 def test_reading_needs_no_write_access(boxed_worker: Call, task_repo: Repo, name: str):
     """A command that reads needs no lock file, no cache and no repair."""
     (task_repo.root / "plan.md").write_text("# Plan\n\n## Task 1: One\n**Depends on**: None\n\nDo it.\n")

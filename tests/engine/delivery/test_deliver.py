@@ -162,6 +162,7 @@ def test_the_next_step_after_a_run_is_its_request(finished: Scene):
     assert "is merged: clean up" in finished.repo.ok("status").out
 
 
+@pytest.mark.full
 def test_another_remote_is_named_and_kept(finished: Scene):
     """Without an origin the hint names the other remote, and later calls use the remote of the request."""
     finished.repo.git("remote", "rename", "origin", "up")
@@ -282,6 +283,7 @@ def test_the_remote_of_a_fork_is_used(finished: Scene):
     assert finished.server.git("for-each-ref", owner="ada", name="notes") == ""
 
 
+@pytest.mark.full
 def test_a_fork_that_refuses_the_push_is_one_error_without_a_password(finished: Scene):
     """The hint has the URL of the fork; the password of the remote's URL is not in it."""
     finished.server.read_only = True

@@ -235,6 +235,7 @@ def test_a_call_can_be_killed_at_any_step(request_: Request, step: int) -> None:
     assert not list((request_.repo.root / ".sow/local/worktrees").glob("0*"))
 
 
+@pytest.mark.full
 def test_a_question_waits_and_an_answer_continues(request_: Request) -> None:
     """Without retries a RED review is a question; after the answer the same call ends the work."""
     request_.plan_repo.judge("030", "RED", "GREEN")

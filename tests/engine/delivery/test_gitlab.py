@@ -45,6 +45,7 @@ def test_a_request_is_a_draft_by_its_title(gitlab_finished: Scene):
     assert scene.pull["title"] == "Harbour"
 
 
+@pytest.mark.full
 def test_without_the_right_to_push_it_comes_from_the_fork(gitlab_finished: Scene):
     """The fork is found by what it was made from; its pipeline runs there, with its logs; one who may merges it."""
     scene, server = gitlab_finished, gitlab_finished.server
@@ -86,6 +87,7 @@ def test_a_request_of_another_fork_is_not_taken_over(gitlab_finished: Scene):
     assert scene.delivery()["number"] != theirs
 
 
+@pytest.mark.full
 def test_a_pipeline_on_a_trial_of_the_merge_counts(gitlab_delivered: Scene):
     """Its commit is not the pushed one, but the merge of that with the base; one that cannot be seen is no check."""
     scene, server = gitlab_delivered, gitlab_delivered.server
