@@ -502,6 +502,7 @@ class TestKeys:
                 window.close()
             run.communicate(timeout=LONG)
 
+    @pytest.mark.full
     def test_the_stop_key(self, asking: Any) -> None:
         """`s` stops the run after a yes only; keys typed before the question do not answer it."""
         window = Watcher(asking.repo, keys=True)

@@ -113,6 +113,7 @@ def rails(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Scene:
     return scene
 
 
+@pytest.mark.full
 def test_a_comment_on_a_removed_line_goes_to_the_task_that_removed_it(rails: Scene):
     """The line is one of the base where the request began; the base has moved on, and lines above are gone, too."""
     scene = rails
@@ -311,6 +312,7 @@ def test_after_a_squash_the_request_counts_as_merged(delivered: Scene):
     assert repo.ok("salvage", "--json").json["kept"] == []
 
 
+@pytest.mark.full
 def test_after_a_squash_a_single_task_cannot_be_reverted(delivered: Scene):
     server, number = delivered.server, delivered.pull["number"]
     server.checks[delivered.delivery()["head"]] = [server.check_run("unit")]

@@ -143,7 +143,7 @@ def test_a_limit_pauses_only_its_executor(plan_repo: PlanRepo) -> None:
     assert plan_repo.journal("limit")[0]["t"] < other["t"] < resume["t"]
 
 
-@few_of("seconds", [-4_000_000_000, -90_000, 10**15], 1)
+@few_of("seconds", [-4_000_000_000, -90_000, 10**15], 0)
 def test_an_absurd_reset_time_ends_no_run(plan_repo: PlanRepo, seconds: int) -> None:
     """A reset time before 1970, long ago or far in the future is waited for like any other (F79)."""
     plan_repo.simulated("busy", "researcher", [{"limit": seconds}], DONE)

@@ -22,6 +22,7 @@ def left(plan_repo: PlanRepo, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(Worktrees(Repository(home_at(plan_repo.repo.root)), plan_repo.runs()[-1]["id"]).prepare("010", "HEAD"))
 
 
+@pytest.mark.full
 def test_doctor_names_the_worktree(plan_repo: PlanRepo, left: Path) -> None:
     """`sow doctor` names the worktree of an ended task, and its hint removes it (F31)."""
     warning = ".sow/local/worktrees/010 is left over from task 010, which is completed"

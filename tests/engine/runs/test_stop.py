@@ -219,7 +219,7 @@ def test_status_with_a_broken_record(plan_repo: PlanRepo) -> None:
     assert plan_repo.repo.ok("status", "--json").json["idle"] == [{"task": "010", "do": "sow run plan.yaml"}]
 
 
-@few_of("named", [False, True], 1)
+@few_of("named", [False, True], 0)
 def test_runs_stop_after_a_kill(plan_repo: PlanRepo, named: bool) -> None:
     """After kill -9 of a run `sow runs stop` ends its agents and says so, and the same run can continue."""
     plan_repo.act("implementer-010-1", SLOW)
