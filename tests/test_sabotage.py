@@ -228,8 +228,8 @@ SABOTAGES = {
     ),
     "what a worker committed beside its branch is not pinned": Sabotage(
         "gitwork/collect.py",
-        "refs = self.pins.keep_unreachable(self.name, commits_in(self.worktree, self.branch), excluding=excluding)\n",
-        "refs: list[str] = []\n",
+        "commits = [commit for commit in commits_in(self.worktree, self.branch) if commit not in excluding]\n",
+        "commits: list[str] = []\n",
         "gitwork/test_collect.py::test_all_work_is_collected[reset_hard]",
     ),
     "a worker's state is collected": Sabotage(
@@ -508,7 +508,7 @@ SABOTAGES = {
     ),
     "the seal of a killed run is not used": Sabotage(
         "store/git_watch.py",
-        "    seal = sealed_git.load(checkout)\n    if seal is None:\n",
+        "    seal = git.load_seal(checkout)\n    if seal is None:\n",
         "    seal = None\n    if seal is None:\n",
         "guarantees/planted_git/test_planted_git.py::test_plants_of_a_killed_run_are_ignored",
     ),
