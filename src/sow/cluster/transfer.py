@@ -135,7 +135,10 @@ class Transfer:
                 raise NoSpace(f"no space left on device: the disk {machine} is full", "make space, and run again")
         lines = [line for line in errors.splitlines() if line.startswith(PARTS)] or errors.splitlines() or [""]
         reason = lines[0].partition(": ")[2] or lines[0] or f"exit code {code}"
-        raise TransferFailed(f"git {arguments[0]} failed for {self.url}: {reason[:300]}", "see docs/how-to/cluster.md")
+        raise TransferFailed(
+            f"git {arguments[0]} failed for {self.url}: {reason[:300]}",
+            "check cluster.transfer, and whether git can reach it",
+        )
 
     def _remove_cut_packs(self, limit: int) -> None:
         """Removes the files of fetches that reached the limit, which git leaves."""
@@ -161,6 +164,8 @@ def prune(url: str, folder: str, environment: Mapping[str, str], seconds: float)
     git.run(["init", "--quiet", "--bare", "--", root], cwd="/")
     try:
         transfer = Transfer(root, url, environment)
+        if not (yield from transfer.names(f"{REFS}/*")):  # a fetch that matches nothing would fail
+            return 0
         yield from transfer.fetch_commits(f"{REFS}/*")
         listing = git.run(["for-each-ref", "--format=%(committerdate:unix) %(refname)", REFS], cwd=root)
         entries = [line.split(" ", 1) for line in listing.splitlines()]

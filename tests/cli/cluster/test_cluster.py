@@ -73,10 +73,12 @@ def test_a_port_and_a_folder_that_cannot_be(bare_repo: Repo, tmp_path: Path):
 
 
 def test_old_packets_are_removed(bare_repo: Repo, tmp_path: Path):
-    """Requests and results of an older date go, newer ones and other refs stay."""
+    """Requests and results of an older date go, newer ones and other refs stay; without packets nothing happens."""
     transfer = tmp_path / "transfer.git"
     bare_repo.git("init", "-q", "--bare", str(transfer))
+    bare_repo.git("-C", str(transfer), "config", "uploadpack.allowFilter", "true")  # as in one of `sow cluster dev`
     configure(bare_repo, transfer=str(transfer))
+    assert bare_repo.ok("cluster", "prune").out == "0 packets removed\n"
     old, new = "0" * 32, "1" * 32
     for token, date in ((old, "2026-01-01T00:00:00Z"), (new, "")):
         environment = {**bare_repo.environment, **({"GIT_COMMITTER_DATE": date} if date else {})}

@@ -36,7 +36,10 @@ def describe(context: Context, *, path: list[str], executor: str, json: bool) ->
     documents = {file.path: file.absolute_path for file in own_documents if file.path.endswith(MARKDOWN)}
     chosen = [inputs.checked_path(given, "the document") for given in path] or list(documents)
     for missing in (given for given in chosen if given not in documents):
-        raise SowError(f"{missing!r:.200} is none of the repository's documents", "see docs/knowledge.md")
+        raise SowError(
+            f"{missing!r:.200} is none of the repository's documents",
+            "such documents are in .sow/knowledge and in the folders of .sow/config.yaml",
+        )
     left = {given: documents[given] for given in chosen if _lacks_hint(home.read(documents[given]))}
     described: dict[str, str] = {}
     agent = description_turn(context, executor) if left else None

@@ -73,7 +73,7 @@ class TurnSettings(Record):
         if adapter.capabilities.private_home is None and mode == BWRAP:
             raise SowError(
                 f"{executor} cannot run in the sandbox yet, and the sandbox of {role} is {BWRAP}",
-                f"use another executor (docs/security.md), or run it without: sow config set sandbox.roles.{role} off",
+                f"use another executor, or run it without: sow config set sandbox.roles.{role} off",
             )
         if adapter.capabilities.private_home is None or self.verbs is None:
             self.require_open_network(role, f"{executor} does not run in the sandbox")
