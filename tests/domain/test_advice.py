@@ -116,7 +116,7 @@ SITUATIONS = {
     ),
     "the last phase, whose tasks have ended": (
         partial(advise, [task("010", "completed"), task("020", "abandoned")], (DESIGN, BUILD)),
-        "all tasks have ended: review the result, clean up, then merge the branch",
+        "all tasks have ended: clean up, then merge the branch",
         "sow cleanup",
     ),
     "only tasks of a later phase": (
@@ -131,7 +131,7 @@ SITUATIONS = {
     ),
     "all phases are completed": (
         partial(advise, [task("010", "completed")], DONE),
-        "all tasks have ended: review the result, clean up, then merge the branch",
+        "all tasks have ended: clean up, then merge the branch",
         "sow cleanup",
     ),
     "a new task after the last phase": (

@@ -38,10 +38,10 @@ sow run plan.md --on box-a:2,box-b:1
 
 sow cluster dev --port 7400 --transfer /srv/sow.git &
 until_is test -d /srv/sow.git/objects
-kill %1 && wait %1
+kill %1 && exits 143 wait %1
 sow cluster dev &
 until_is python3 -c 'import socket; socket.create_connection(("127.0.0.1", 7233))'
-kill %2 && wait %2
+kill %2 && exits 143 wait %2
 sow cluster dev --transfer /srv/turns.git &
 until_is python3 -c 'import socket; socket.create_connection(("127.0.0.1", 7233))'
 sow config set cluster.address 127.0.0.1:7233

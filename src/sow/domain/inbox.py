@@ -296,8 +296,8 @@ def _broken_by_user(run: Mapping[str, Any]) -> str:
 
 def clean_up(review: str = "") -> Step:
     """Returns the step for work that a person merges by hand. `review` is the command that shows it."""
-    shown = f" ({review})" if review else ""
-    return _step(f"all tasks have ended: review the result{shown}, clean up, then merge the branch", "sow cleanup")
+    shown = f"review the result ({review}), " if review else ""
+    return _step(f"all tasks have ended: {shown}clean up, then merge the branch", "sow cleanup")
 
 
 def request(run: Mapping[str, Any], remote: str) -> Step | None:

@@ -61,7 +61,7 @@ def test_a_run_ends_with_the_status_and_exit_0(flow: WorkflowRepo) -> None:
     assert result.code == 0, result
     assert "agent first: started, implementer on script" in result.out
     assert "agent second: verification 1 passed by second_verifier" in result.out
-    assert "Workflow user_management (implement_user_management): completed, gate clear" in result.out
+    assert "Workflow user_management (implement_user_management): completed, all notes resolved" in result.out
     assert result.out.endswith("Next: sow workflow archive\n")
     again = run(flow)
     assert again.code == 0 and "is complete" in again.out

@@ -155,7 +155,7 @@ COMMANDS = (
         Option("--base", "BRANCH", "The branch to change (default: the default branch of the repository)"),
         Option("--remote", "NAME", "The remote of the request's repository (default: as before, at first origin)"),
         Option("--title", "TEXT", "The title (default: the name of the plan)"),
-        Option("--draft", help="Open it as a draft; it is one anyway while something waits for you"),
+        Option("--draft", help="Open it as a draft, as sow does while something waits for you"),
         Option("--watch", help="Follow the request until it is merged or closed, or needs you"),
         MERGE,
         MAX_WATCH,

@@ -76,10 +76,7 @@ def _advice(path: str) -> str:
 
 
 CLI = Argument("cli", "The agent CLI", choices=tuple(LAYERS))
-OPTIONS = (
-    Option("--user", help="Install for all repositories, in your home folder"),
-    Option("--dry-run", help="Show the changes without making them"),
-)
+DRY_RUN = Option("--dry-run", help="Show the changes without making them")
 
 COMMANDS = (
     Command(
@@ -87,7 +84,8 @@ COMMANDS = (
         install,
         "Install agents, slash commands and hooks for an agent CLI",
         CLI,
-        *OPTIONS,
+        Option("--user", help="Install for all repositories, in your home folder"),
+        DRY_RUN,
         json=True,
         details="Files of sow carry a version. They are replaced as a whole; your edits are kept in a copy.\n"
         "Other files are never changed. To own a file of sow, delete its sow- lines.\n"
@@ -98,7 +96,8 @@ COMMANDS = (
         uninstall,
         "Remove the files that sow install wrote",
         CLI,
-        *OPTIONS,
+        Option("--user", help="Remove what was installed for all repositories, in your home folder"),
+        DRY_RUN,
         json=True,
     ),
 )

@@ -32,7 +32,8 @@ def status(context: Context, *, json: bool) -> int:
     if json:
         return emit(facts)
     name = f"Workflow {workflow['name']} ({workflow['task_id']})"
-    out(f"{paint(escape_line(name), 'bold')}: {workflow['status']}, gate {facts['overall_completion_drive_gate']}")
+    notes = "all notes resolved" if facts["overall_completion_drive_gate"] == "clear" else "open notes"
+    out(f"{paint(escape_line(name), 'bold')}: {workflow['status']}, {notes}")
     _members(workflow, facts["agents"], facts["archived_notes"])
     for question in facts["questions"]:
         first, *rest = escape_control(question["text"]).split("\n")
