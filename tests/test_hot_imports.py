@@ -32,8 +32,8 @@ HOT_MODULES = """
 agents.registry agents.briefing cli.agents.agent cli.agents.spawn cli.agents.turn_output
 cli.command cli.context cli.main cli.project.log cli.tasks.note cli.tasks.task cli.worker_commands config domain.task
 domain.inputs domain.phase engine.turns.allowed_commands
-engine.turns.sow_command engine.turns.recovery engine.turns.runner engine.turns.settle
-engine.turns.task_turn engine.turns.turn engine.turns.turn_settings errors executors.adapter
+engine.turns.settle engine.turns.runner
+engine.turns.task_turn engine.turns.turn errors executors.adapter
 executors.settings executors.clis.claude
 record store.files.state_file store.files.checkout_home store.files.disk
 store.formats.json_text store.formats.validation store.formats.yaml_text
@@ -73,7 +73,7 @@ sys.exit(main(sys.argv[1:]))
 # What is needed for the end of a turn, for other commands, or for few turns.
 LATE = {
     "json", "pathlib", "sow.cli.agents.result", "sow.cli.project.log", "sow.cli.output",
-    "sow.store.files.set_aside", "sow.store.projects.log", "sow.store.projects.feedback",
+    "sow.store.files.set_aside", "sow.store.projects.log",
     "sow.store.formats.json_text", "sow.store.projects.notes", "sow.store.validators.notes",
     "sow.store.validators.user_config",
 }  # fmt: skip

@@ -192,8 +192,8 @@ SABOTAGES = {
     ),
     "a hot verb loads the json module": Sabotage(
         "cli/project/log.py",
-        "from sow.cli.context import Context\n",
-        "import json as _json\n\nfrom sow.cli.context import Context\n",
+        "from sow.cli.command import Context\n",
+        "import json as _json\n\nfrom sow.cli.command import Context\n",
         "test_hot_imports.py::test_no_heavy_module_is_loaded[log --task 010 done]",
     ),
     "a log entry's text can forge another entry": Sabotage(
@@ -288,7 +288,7 @@ SABOTAGES = {
         "guarantees/evidence/test_evidence.py::test_a_missing_program_is_a_question[no-such-program --check]",
     ),
     "an answer that was cut off is said twice": Sabotage(
-        "store/projects/feedback.py",
+        "store/projects/log.py",
         "    return (head, body) == (fields, text)\n",
         "    return (head, body) != (fields, text)\n",
         "guarantees/crash_recovery/test_commands.py::test_killed_answer_is_given_once",
@@ -445,7 +445,7 @@ SABOTAGES = {
         "guarantees/control_bytes/test_dashboard.py::test_a_split_sequence_is_harmless[colour]",
     ),
     "a notification command fails the run": Sabotage(
-        "engine/runs/notify.py",
+        "engine/runs/loop.py",
         "        output = escape_line(answer.text)[:200]\n",
         '        raise SowError(answer.text, "")\n',
         "engine/runs/test_notify.py::test_a_failure_at_the_end_is_a_note",

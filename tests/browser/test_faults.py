@@ -20,7 +20,7 @@ from browser.paused_run import Gated, card
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs
 from sow.dashboard.server.server import Server
-from sow.reports.hint_context import ANY_FOLDER
+from sow.reports.next_steps import ANY_FOLDER
 
 GONE = ("net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_CONNECTION_RESET")
 GONE += ("net::ERR_EMPTY_RESPONSE", "net::ERR_ABORTED")

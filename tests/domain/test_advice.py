@@ -12,7 +12,7 @@ from support.samples import BEFORE, LATER, NOW, phase, task
 from sow.cli.command import find, parse
 from sow.domain.inbox import items, next_step, ready, resume_command
 from sow.domain.task import TASK
-from sow.store.projects.task_document import task_next_step
+from sow.reports.idle_tasks import task_next_step
 
 DESIGN, BUILD = phase("design", "completed"), phase("implementation", "active")
 TEST, NEW = phase("test"), phase("discovery", "proposed")

@@ -14,7 +14,7 @@ from sow.domain.task import PERSON, Actor
 from sow.store import migration, note_updates
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk
-from sow.store.projects import feedback, log, notes, task_folder, tasks
+from sow.store.projects import log, notes, task_folder, tasks
 from sow.store.projects import phases as projects_phases
 from sow.store.projects import project as projects
 from sow.store.projects.removal import remove
@@ -115,7 +115,7 @@ def read_all(home: Home) -> None:
     for each, _ in readable:
         assert home.read(each.description_path).startswith("# ")
         notes.load_notes(each)
-        feedback.read(each)
+        log.read_feedback(each)
         log.read(home, each.log_path)
     log.read(home, project_log(home))
     projects.read_memories(home)
@@ -256,7 +256,7 @@ ACTS = {
             "give feedback",
             AT_WORK,
             lambda home: tasks.give_feedback(home, "010", LONG, actor=ADA),
-            lambda home: [entry["text"] for entry in feedback.read(folder(home))] == [LONG.strip()],
+            lambda home: [entry["text"] for entry in log.read_feedback(folder(home))] == [LONG.strip()],
         ),
         Act(
             "log on a task",

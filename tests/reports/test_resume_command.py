@@ -12,8 +12,8 @@ from support.plan_repo import WORK, PlanRepo
 from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 
-from sow.reports import resume_command, run_report
-from sow.reports.hint_context import ANY_FOLDER, HintContext
+from sow.reports import next_steps, run_report
+from sow.reports.next_steps import ANY_FOLDER, HintContext
 
 SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
 ASKED = ("--executor", "hand", "--agent", "documenter", "--review", "off", "--retries", "0", "--isolation", "none")
@@ -206,7 +206,7 @@ def test_a_workflow_s_run_keeps_its_options(repo) -> None:
     journal = MadeUpRun(repo, [], plans=plans, settings={**settings, "max_cost": 3.0, "timeout": 0.5})
     journal.begin(asked=asked)
     command = f"sow --root {repo.root} workflow run --max-concurrency 2 --max-cost 3 --timeout 500ms --yes"
-    assert resume_command.resume_command(journal.folder, ANY_FOLDER) == command
+    assert next_steps.resume_command(journal.folder, ANY_FOLDER) == command
 
 
 def test_a_run_of_a_removed_project_has_a_command(repo) -> None:
@@ -214,7 +214,7 @@ def test_a_run_of_a_removed_project_has_a_command(repo) -> None:
     journal = MadeUpRun(repo, ["010"], project_id="0f3f7a6f-8a3e-4e53-bb0c-6f1c02d46d21")
     journal.begin()
     command = f"sow --root {repo.root} run {repo.root}/plan.md"
-    assert resume_command.resume_command(journal.folder, ANY_FOLDER) == command
+    assert next_steps.resume_command(journal.folder, ANY_FOLDER) == command
     assert run_report.report_data(journal.home, journal.folder)["next"][-1]["command"] == command
 
 

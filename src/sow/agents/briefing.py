@@ -205,13 +205,13 @@ def handover(task: Task, sow: str, *, why: str) -> str:
 
 def task_without_commands(folder: TaskFolder, task: Task) -> str:
     """Returns the task's text for a worker that cannot run commands to read it or to ask."""
-    from sow.store.projects import feedback  # imported here because few CLIs cannot run commands
+    from sow.store.projects import log  # imported here because few CLIs cannot run commands
 
     try:
         parts = [folder.home.read(folder.description_path).strip()]
     except FileNotFoundError:
         parts = []
-    parts += [f"Feedback {entry['number']}: {entry['text']}" for entry in feedback.read(folder)]
+    parts += [f"Feedback {entry['number']}: {entry['text']}" for entry in log.read_feedback(folder)]
     how_to_ask = EDIT_STATE_FILES.format(
         log=folder.home.relative(folder.log_path),
         state=folder.home.relative(folder.state_path),

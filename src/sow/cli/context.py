@@ -8,7 +8,7 @@ from sow.domain import inputs
 from sow.errors import SowError, SystemFailure
 from sow.store.files import checkout_home as homes
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import list_folder
+from sow.store.files.disk import Disk, list_folder, read_text
 from sow.system import caller, terminal
 from sow.system.terminal import err, escape_line, notes
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sow.config import Config
     from sow.domain.task import Actor
-    from sow.reports.hint_context import HintContext
+    from sow.reports.next_steps import HintContext
 
     Verbs = Callable[[list[str], Mapping[str, str]], int]
 
@@ -87,7 +87,7 @@ class Context:
 
     def hints(self) -> HintContext:
         """Returns where this call was typed, for the commands in hints."""
-        from sow.reports.hint_context import HintContext
+        from sow.reports.next_steps import HintContext
 
         return HintContext(self.environment, self.cwd)
 
@@ -125,7 +125,6 @@ class Context:
         return inputs.checked_text(self.text(value, label), label, limit)
 
     def _file(self, path: str, label: str) -> str:
-        from sow.store.files.disk import Disk, read_text
 
         try:
             # The file may be a symbolic link; its target is read.
@@ -142,6 +141,6 @@ class Context:
         task_ids = [name for name in list_folder(folder) if inputs.is_task_id(name)]
         for task in task_ids:
             if not tasks or task in tasks:
-                from sow.engine.turns.recovery import recover_task
+                from sow.engine.turns.settle import recover_task
 
                 notes(recover_task(home, task, self.environment))

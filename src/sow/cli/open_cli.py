@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from sow.config import Config
 from sow.domain.inputs import checked_line
-from sow.engine.turns.sow_command import session_command
+from sow.engine.turns.allowed_commands import session_command
 from sow.errors import SowError
 from sow.executors.settings import adapter, find_binary
 from sow.system.process import program

@@ -23,10 +23,9 @@ from sow.engine import consent
 from sow.engine.checks.check_list import run_list
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs.judge import JudgeQuestion, ask_once
-from sow.engine.runs.local_turns import LocalTurns
-from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.run_context import LocalTurns, RunContext
 from sow.engine.runs.task_job import TaskJob
-from sow.engine.turns import recovery
+from sow.engine.turns import settle
 from sow.engine.turns.task_turn import FinishedTurn
 from sow.errors import Interrupted, SowError
 from sow.executors.adapter import Outcome
@@ -219,7 +218,7 @@ class HostedTurn:
         if os.path.isdir(home.project):
             folder = TaskFolder(home, "", request.task)
             for record in sessions.records(folder):
-                recovery.end_session(record, self.host.environment)
+                settle.end_session(record, self.host.environment)
         remove_tree_quietly(home.project)
         remove_tree_quietly(f"{home.checkout.common}/sow/{request.project_id}")
         for name, data in self.packet.files(STATE):
@@ -458,7 +457,7 @@ class HostedTurn:
         """Ends what is left of a turn whose sow ended before it, and packs what it did."""
         folder = TaskFolder(self.home, "", self.request.task)
         for record in sessions.records(folder):
-            recovery.end_session(record, self.host.environment)
+            settle.end_session(record, self.host.environment)
         context: RunContext | None = None
         try:
             context = self._context()

@@ -22,12 +22,11 @@ from sow.engine import consent
 from sow.engine.checks.check_list import CheckListResult
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs.judge import Answer, JudgeQuestion
-from sow.engine.runs.local_turns import LocalTurns
-from sow.engine.runs.run_context import RunContext, turn_fields
+from sow.engine.runs.run_context import LocalTurns, RunContext, turn_fields
 from sow.engine.runs.stop import CHECKS_ELSEWHERE
 from sow.engine.runs.task_job import TaskJob
 from sow.engine.turns import task_turn
-from sow.engine.turns.recovery import recover
+from sow.engine.turns.settle import recover
 from sow.engine.turns.task_turn import FinishedTurn, TaskTurn
 from sow.engine.turns.turn import AgentTurn
 from sow.errors import SowError

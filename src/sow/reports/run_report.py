@@ -1,4 +1,6 @@
-"""Builds the report of a run from its journal, the states of its tasks and its session records."""
+"""Presents the agents of a workflow as tasks, for the rows of a report.
+Builds the report of a run from its journal, the states of its tasks and its session records.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,89 @@ from contextlib import suppress
 from typing import Any
 
 from sow.domain.checks.task_checks import NO_SETUP, REFUSED_SETUP, waived_commands
-from sow.domain.documents.state import Run
+from sow.domain.documents.state import MemberState, Run, Workflow
 from sow.domain.text.units import listed
+from sow.domain.workflows.member import is_removed_from_design
 from sow.errors import SowError
-from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, turn_records
-from sow.reports.hint_context import ANY_FOLDER, HintContext
-from sow.reports.run_history import RunHistory, read_history
+from sow.reports import markdown, next_steps, task_rows
+from sow.reports.next_steps import ANY_FOLDER, HintContext
+from sow.reports.run_history import RunHistory, read_history, task_status
 from sow.reports.run_records import TaskRecord
 from sow.reports.timeline import TimelineBuilder
+from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
-from sow.store.projects import feedback, task_folder
+from sow.store.projects import log, task_folder
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder, is_workflow_run
+from sow.store.workflows import archive
+from sow.store.workflows.folder import WorkflowFolder
 from sow.system.clock import epoch_of
+
+
+def crew_states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
+    """Returns the current states of the crew, or None if the run belongs to another workflow."""
+    folder = WorkflowFolder(home)
+    if not folder.exists():
+        return None
+    workflow = folder.workflow()
+    if workflow["id"] != workflow_id:
+        return None
+    return crew_tasks(workflow)
+
+
+def crew_tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
+    """Returns every agent as a task, by its name, with the questions that were answered."""
+    rows = {name: _task(member) for name, member in workflow["members"].items()}
+    for name, row in rows.items():
+        if is_removed_from_design(name, workflow):
+            row["status"] = "abandoned"
+    for answer in workflow.get("answers", []):
+        if answer["member"] in rows:
+            rows[answer["member"]]["questions"].append({**answer, "number": f"w{answer['number']}"})
+    return rows
+
+
+def archived_crew_tasks(home: Home, workflow_id: str) -> dict[str, dict[str, Any]]:
+    """Returns the agents of an archived workflow as tasks, or none if it is not in the archive."""
+    from sow.store.validators.workflow import validate  # few reports are about an archived workflow
+
+    for name in archive.names(home):
+        with suppress(SowError):
+            path = f"{WorkflowFolder(home).archive_folder}/{name}/{archive.STATE}"
+            workflow: Workflow = state_file.read(home, path, validate)["workflow"]
+            if workflow["id"] == workflow_id:
+                return crew_tasks(workflow)
+    return {}
+
+
+def _task(member: MemberState) -> dict[str, Any]:
+    asks = "question" in member
+    status = "paused" if asks and member["status"] != "failed" else task_status(member["status"])
+    task: dict[str, Any] = {
+        "name": member["task_id"],
+        "assigned_agent": member["agent"],
+        "status": status,
+        "iteration": member["iteration"],
+        "depends_on": member["dependencies"],
+        "retry_count": member["rounds"],
+        "questions": [],
+    }
+    if asks:
+        task["question"] = {"number": f"w{member['question']['number']}", "text": member["question"]["text"]}
+    return task
+
+
+def is_workflow_missing(home: Home, run: Run) -> bool:
+    """Returns whether the workflow of a run is not here, because it is archived or on another branch."""
+    if not is_workflow_run(run):
+        return False
+    folder = WorkflowFolder(home)
+    try:
+        return not folder.exists() or folder.workflow()["id"] != run["project_id"]
+    except SowError:  # the workflow is here but broken
+        return False
+
 
 Document = dict[str, Any]
 
@@ -49,7 +120,7 @@ def report_data(
     remarks += problems
     remarks += [f"{change} during the run; sow ignores it" for change in history.git_changes]
     idents = list(dict.fromkeys((*run["tasks"], *history.tasks)))
-    turns, problems = turn_records.turns(home, run, history, idents)
+    turns, problems = task_rows.turns(home, run, history, idents)
     remarks += problems
     rows = task_rows.rows(run, history, states, turns, live=live)
     _add_line_comments(home, run, {row["id"]: row for row in rows if "iteration" in states.get(row["id"], ())})
@@ -67,10 +138,10 @@ def report_data(
         "run": summary,
         "counts": counts(rows),
         "tasks": rows,
-        "totals": turn_records.totals(history, rows, turns),
-        "by_agent": turn_records.group_totals(turns, lambda turn: turn.role),
-        "by_executor": turn_records.group_totals(turns, lambda turn: turn.executor),
-        "by_host": turn_records.group_totals([turn for turn in turns if turn.host], lambda turn: turn.host),
+        "totals": task_rows.totals(history, rows, turns),
+        "by_agent": task_rows.group_totals(turns, lambda turn: turn.role),
+        "by_executor": task_rows.group_totals(turns, lambda turn: turn.executor),
+        "by_host": task_rows.group_totals([turn for turn in turns if turn.host], lambda turn: turn.host),
         "questions": _questions(home, run, history, states),
         "limits": history.limits,
         "stops": history.stops,
@@ -87,7 +158,7 @@ def _add_line_comments(home: Home, run: Run, rows: dict[str, Document]) -> None:
         if folder.id not in rows:
             continue
         with suppress(SowError):  # a feedback file that somebody else wrote
-            for entry in feedback.read(folder):
+            for entry in log.read_feedback(folder):
                 head = {key: entry[key] for key in ("by", "at", "iteration")}
                 comments = entry.get("comments", ()) if entry["at"] >= run["started_at"] else ()
                 rows[folder.id]["comments"] += [{**head, **comment} for comment in comments]
@@ -148,8 +219,8 @@ def _is_waived(command: str, states: dict[str, Document]) -> bool:
 
 def _questions(home: Home, run: Run, history: RunHistory, states: dict[str, Document]) -> list[Document]:
     """Returns all questions with their answers, also those of a workflow that was archived since."""
-    if history.questions and crew_rows.is_workflow_missing(home, run):
-        states = crew_rows.archived_tasks(home, run["project_id"])
+    if history.questions and is_workflow_missing(home, run):
+        states = archived_crew_tasks(home, run["project_id"])
     return [_question(question, states) for question in history.questions]
 
 
@@ -172,8 +243,8 @@ def _next(
     if folder.run["status"] != "ended" and folder.home.checkout.branch() != folder.run["branch"]:
         branch = shlex.quote(folder.run["branch"])
         return [{"text": "go back to the run's branch, then continue the run", "command": f"git switch {branch}"}]
-    command = resume_command.resume_command(folder, hint_context, history)
-    precondition = resume_command.precondition(folder, hint_context, history)
+    command = next_steps.resume_command(folder, hint_context, history)
+    precondition = next_steps.precondition(folder, hint_context, history)
     shown_run = {**folder.run, "status": summary["status"], "live": summary["live"]}
     steps = next_steps.steps(shown_run, rows, command, precondition)
     if folder.run["status"] == "ended" and all(row["outcome"] in ("completed", "abandoned") for row in rows):
@@ -231,9 +302,9 @@ def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
     """Returns the current states of the tasks or the crew, or none if the project or workflow is not here."""
     project_id = run["project_id"]
     try:
-        if crew_rows.is_workflow_missing(home, run):
+        if is_workflow_missing(home, run):
             return {}, [WORKFLOW_MISSING]
-        crew = crew_rows.states(home, project_id) if is_workflow_run(run) else None
+        crew = crew_states(home, project_id) if is_workflow_run(run) else None
         if crew is not None:
             return crew, []
         project = projects.load(home)

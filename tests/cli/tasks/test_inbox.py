@@ -12,7 +12,7 @@ from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 
 from sow.domain.documents.state import RunSettings
-from sow.engine.runs.start import open_run_folder
+from sow.engine.runs.run_context import open_run_folder
 from sow.store.files.checkout_home import find
 from sow.store.projects import project as projects
 

@@ -13,7 +13,7 @@ from support.journals import home_of
 from support.simulated_workers import wait_for
 
 from sow.dashboard.data.dashboard_data import DashboardData
-from sow.reports.hint_context import ANY_FOLDER
+from sow.reports.next_steps import ANY_FOLDER
 
 
 def stumbling(repo: Repo) -> tuple[DashboardData, FailingView]:

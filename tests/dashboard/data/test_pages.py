@@ -374,7 +374,7 @@ def test_a_stopped_run_is_reduced_once(repo: Repo, monkeypatch: pytest.MonkeyPat
     journal = MadeUpRun(repo, ["010"])
     journal.begin(asked=["retries"])
     journal.add(1, "task_started", task="010", iteration=1)
-    monkeypatch.setattr("sow.reports.resume_command.read_history", lambda *_: pytest.fail("the journal is read again"))
+    monkeypatch.setattr("sow.reports.next_steps.read_history", lambda *_: pytest.fail("the journal is read again"))
     state = facts_of(repo).state()
     assert state["run"]["go_on"] in state["next"]["command"]
     assert "--retries 2" in state["run"]["go_on"]

@@ -18,7 +18,7 @@ from bench import large
 from sow.dashboard.data.runs import RunFollower
 from sow.dashboard.data.task_cache import TaskCache
 from sow.dashboard.data.task_rows import task_row
-from sow.reports.hint_context import ANY_FOLDER
+from sow.reports.next_steps import ANY_FOLDER
 from sow.store.projects import project as projects
 
 FIELDS = {

@@ -15,7 +15,7 @@ from support.plan_crash_scene import BRANCH, GatedScene, PlanCrashScene, templat
 from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 
-from sow.engine.runs.budget import MeasuredBudget
+from sow.engine.runs.run_context import MeasuredBudget
 
 Stage = Callable[..., GatedScene]
 

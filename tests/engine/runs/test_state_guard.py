@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from sow.engine.runs.state_guard import StateGuard
+from sow.engine.runs.loop import StateGuard
 from sow.store.files import checkout_home as homes
 from sow.store.files.disk import Disk
 from sow.store.projects import project as projects

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from sow.engine.turns.sow_command import holds_only_installed_files
+from sow.engine.turns.allowed_commands import holds_only_installed_files
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from sow.store import file_kinds
 from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.formats import json_text, yaml_text
-from sow.store.projects import feedback, log
+from sow.store.projects import log
 from sow.store.projects import project as projects
 from sow.store.validators.task import validate
 from sow.system.checkout import Checkout
@@ -203,7 +203,7 @@ def test_memories_are_read_in_linear_time(tmp_path, name):
 @pytest.mark.parametrize("name", FEEDBACK)
 def test_feedback_is_read_in_linear_time(name):
     """Twice the feedback takes about twice the time."""
-    check_linear(feedback._split, FEEDBACK[name])
+    check_linear(log._split, FEEDBACK[name])
 
 
 @pytest.mark.parametrize("name", TEXTS)

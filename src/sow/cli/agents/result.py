@@ -12,12 +12,11 @@ from sow.domain.text.units import dollars, format_seconds
 from sow.engine.turns.task_turn import FinishedTurn
 from sow.errors import Interrupted, SystemFailure, Waiting
 from sow.executors.settings import adapter
-from sow.reports.idle_tasks import ProjectRuns
-from sow.reports.resume_command import task_resume_command
+from sow.reports.idle_tasks import ProjectRuns, answer_of
+from sow.reports.next_steps import task_resume_command
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
-from sow.store.projects.task_document import answer_of
 from sow.store.projects.task_folder import TaskFolder
 from sow.system import clock
 from sow.system.terminal import err, escape_control, escape_line, notes, out

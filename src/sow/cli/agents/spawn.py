@@ -8,7 +8,7 @@ from sow.cli.context import Context
 from sow.domain import inputs
 from sow.domain.task import ORCHESTRATOR
 from sow.engine.turns import task_turn
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.turn import TurnSettings
 from sow.errors import Interrupted, SowError
 from sow.executors.settings import adapter
 from sow.store.projects import project as projects
@@ -191,7 +191,7 @@ def _ask_and_resume(context: Context, task: str) -> int:
 def continue_task(context: Context, change: TaskChange, words: str, *, resume: bool) -> int:
     """Resumes the worker of an answered task, or says what continues the task."""
     from sow.reports.idle_tasks import ProjectRuns, continuation
-    from sow.reports.resume_command import is_resumable
+    from sow.reports.next_steps import is_resumable
 
     task = change.task
     runs = ProjectRuns(change.folder.home, context.hints())

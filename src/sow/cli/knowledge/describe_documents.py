@@ -9,7 +9,7 @@ from sow.domain import inputs
 from sow.domain.text.markdown_lines import frontmatter
 from sow.domain.text.units import counted
 from sow.engine.turns.describe_documents import ROLE, DescriptionTurn
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.turn import TurnSettings
 from sow.errors import SowError
 from sow.knowledge import descriptions
 from sow.knowledge.library import Library

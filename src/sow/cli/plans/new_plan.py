@@ -22,8 +22,8 @@ from sow.domain.plans.graph import GUESSED
 from sow.domain.plans.planner_answer import open_questions
 from sow.engine.launch import issue_plans
 from sow.engine.launch.planner import PlanDraft, PlanGoal, PlannerQuestions, PlanWriter
-from sow.engine.turns.sow_command import sow_path
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.allowed_commands import sow_path
+from sow.engine.turns.turn import TurnSettings
 from sow.errors import SowError, Waiting
 from sow.executors.adapter import Event
 from sow.gitwork.repository import Repository

@@ -8,7 +8,7 @@ from sow.cli.output import emit
 from sow.domain import inputs
 from sow.domain.reviews import line_comment
 from sow.domain.task import is_approved
-from sow.store.projects import feedback, task_folder, tasks
+from sow.store.projects import log, task_folder, tasks
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskChange
 from sow.system.terminal import escape_control, escape_line, notes, out
@@ -41,8 +41,10 @@ def add(context: Context, *, task: str, feedback_text: list[str], at: list[str],
 
 def _who_reads_it(context: Context, change: TaskChange) -> str:
     """Tells when the worker of a task that waits reads new feedback, or how to make it read it."""
-    from sow.reports.idle_tasks import ProjectRuns  # here and below, because most feedback is not on such a task
-    from sow.store.projects.task_document import answer_of
+    from sow.reports.idle_tasks import (
+        ProjectRuns,  # here and below, because most feedback is not on such a task
+        answer_of,
+    )
 
     task = change.task
     if task["status"] == "paused":
@@ -66,7 +68,7 @@ def _who_reads_it(context: Context, change: TaskChange) -> str:
 def list_feedback(context: Context, *, task: str, json: bool) -> int:
     home = context.project_home()
     folder = task_folder.find(home, projects.load(home), context.task(task))
-    entries = feedback.read(folder)
+    entries = log.read_feedback(folder)
     if json:
         return emit({"task": folder.id, "feedback": entries})
     for entry in entries:

@@ -12,8 +12,8 @@ from sow.cli.tasks.inbox import subject
 from sow.cli.tasks.show import agent_text, display_name
 from sow.domain.inbox import STOP_COMMAND, Item, next_step, without_project
 from sow.domain.text.similar_text import without_details
-from sow.reports.hint_context import HintContext
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
+from sow.reports.next_steps import HintContext
 from sow.store.files.checkout_home import Home
 from sow.store.inbox import items_outside_project, project_inbox_items
 from sow.store.projects import project as projects

@@ -16,7 +16,7 @@ from sow.domain.plans.command_line import is_plain
 from sow.domain.runs.dry_run import DryRun
 from sow.domain.text.units import counted, format_minutes
 from sow.engine import consent
-from sow.engine.launch import preflight, setup_questions
+from sow.engine.launch import preflight
 from sow.engine.launch.run_request import RunRequest
 from sow.engine.turns.allowed_commands import NO_LIST, commands_text, worker_commands
 from sow.errors import InvalidFile
@@ -33,7 +33,7 @@ def show_dry_run(request: RunRequest, *, wanted: Sequence[str]) -> int:
     """Prints the plan, its commands, its duration and its cost, and starts nothing."""
     config, reading, settings = request.config, request.reading, request.settings
     tasks = reading.plan.tasks
-    setup = setup_questions.forecast(request)
+    setup = preflight.forecast_setup(request)
     commands = Commands(request, setup)
     skipped = {task.id for task in tasks if task.status == "skipped"}
     _copy_statuses(request)
@@ -64,7 +64,7 @@ def show_dry_run(request: RunRequest, *, wanted: Sequence[str]) -> int:
             listed = commands_text(member["commands"], MOST_LISTED) if member["commands"] else NO_LIST[yolo]
             out(f"  may run: {escape_line(listed)}")
     _print_dry_run(dry_run)
-    setup_questions.print_setup(setup)
+    preflight.print_setup(setup)
     commands.print()
     if preflight.doubtful_warnings(request):
         out("the run would first ask about the plan's warnings")

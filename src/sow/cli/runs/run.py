@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 from sow.cli.context import Context
 from sow.cli.plans import load
 from sow.cli.plans.write_back import write_statuses
-from sow.cli.runs import show
+from sow.cli.runs import live
 from sow.cli.runs.dry_run import show_dry_run
 from sow.cli.runs.live import Live
 from sow.cli.tasks.questions import ask_open_questions
 from sow.config import Config, seconds
 from sow.engine.launch import launch, preflight, run_request
 from sow.engine.launch.run_request import RunRequest
-from sow.engine.runs.local_turns import LocalTurns
-from sow.engine.runs.run_context import require_sandbox
+from sow.engine.runs.run_context import LocalTurns, require_sandbox
 from sow.errors import SowError
 from sow.reports import run_report
 from sow.system.terminal import notes
@@ -95,7 +94,7 @@ def run(
     code, folder = launch.run_plan(request, TerminalDisplay(context, request))
     if folder is not None and not json:
         with suppress(BrokenPipeError):  # a closed pipe does not change the result of the run
-            show.show(run_report.report_data(request.home, folder, context.hints()))
+            live.show_report(run_report.report_data(request.home, folder, context.hints()))
     return code
 
 

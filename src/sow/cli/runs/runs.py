@@ -71,10 +71,10 @@ COMMANDS = (
         "If a run is interrupted, run the same command to resume it.\n"
         "Exit codes: 0 all done, 1 something failed, 4 something needs you or waits for a limit, 130 interrupted.",
     ),
-    Command("runs list", "runs.show:list_runs", "List the runs of this checkout, oldest first", json=True),
+    Command("runs list", "runs.live:list_runs", "List the runs of this checkout, oldest first", json=True),
     Command(
         "runs show",
-        "runs.show:show_run",
+        "runs.live:show_run",
         "Show the result of a run, and the next step",
         RUN,
         Option("--format", "FORMAT", "The format (default: text)", choices=("text", "md", "json")),
@@ -82,7 +82,7 @@ COMMANDS = (
     ),
     Command(
         "runs report",
-        "runs.show:report_run",
+        "runs.live:report_run",
         "Print or write the full report of a run",
         RUN,
         Option("--format", "FORMAT", "The format", choices=("md", "html", "json"), default="md"),

@@ -6,7 +6,7 @@ from sow import config as configs
 from sow.cli.context import Context
 from sow.engine.runs import stop as stopping
 from sow.errors import Waiting
-from sow.reports import resume_command, run_report
+from sow.reports import next_steps, run_report
 from sow.store.files.checkout_home import Home
 from sow.store.runs import run_folder
 from sow.system.terminal import escape_line, out
@@ -67,7 +67,7 @@ def _report_leftover_turns(context: Context, home: Home, patience: float) -> boo
 def _print_continue_command(context: Context, folder: run_folder.RunFolder) -> None:
     """Prints the command that continues a run that has not ended."""
     if folder.run["status"] != "ended":
-        command = resume_command.resume_command(folder, context.hints())
+        command = next_steps.resume_command(folder, context.hints())
         out(escape_line(f"continue with: {command}"))
 
 

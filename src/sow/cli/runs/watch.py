@@ -10,12 +10,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from sow.cli.context import Context
-from sow.cli.runs import show
-from sow.cli.runs.live import Live
-from sow.engine.runs.notify import is_news
+from sow.cli.runs.live import Live, show_report
+from sow.engine.runs.loop import is_news
 from sow.errors import Interrupted, SowError, SystemFailure
-from sow.reports import remaining_time, resume_command, run_report
-from sow.reports.hint_context import HintContext
+from sow.reports import next_steps, run_history, run_report
+from sow.reports.next_steps import HintContext
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
@@ -112,7 +111,7 @@ def watch(context: Context, *, run: str, json: bool) -> int:
         _watch_worker(next(worker for worker in workers if run in ("", worker.id)))
         return 0
     folder = run_folder.find(home, run) if run or current is None else current
-    with Live(json=json, clock=time.time, expected=remaining_time.expected_minutes(folder)) as live:
+    with Live(json=json, clock=time.time, expected=run_history.expected_minutes(folder)) as live:
         if current is not None and current.id == folder.id:
             RunWatch(folder, live, bell=_has_bell(context), context=context).follow()
         elif json:
@@ -188,7 +187,7 @@ def _print_result(home: Home, ident: str, hint_context: HintContext, *, json: bo
         ) from None
     dead = folder.run["status"] == "running" and not run_folder.is_live(folder)
     if not json:
-        show.show(run_report.report_data(home, folder, hint_context))
+        show_report(run_report.report_data(home, folder, hint_context))
     if dead:
-        command, write = resume_command.resume_command(folder, hint_context), err if json else out
+        command, write = next_steps.resume_command(folder, hint_context), err if json else out
         write(escape_line(f"run {ident} was interrupted; continue with: {command}"))

@@ -19,7 +19,7 @@ from sow.cli.context import Context
 from sow.cli.runs.live import Live
 from sow.cli.tasks.questions import open_items
 from sow.domain.inbox import Item
-from sow.engine.turns.sow_command import sow_path
+from sow.engine.turns.allowed_commands import sow_path
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.inbox import waiting

@@ -9,7 +9,7 @@ import sys
 from sow.cli.context import Context
 from sow.cli.serve.demo_page import DemoPage
 from sow.cli.serve.demo_repository import DemoRepository, set_up
-from sow.engine.turns.sow_command import sow_path
+from sow.engine.turns.allowed_commands import sow_path
 from sow.errors import INTERRUPTED, WAITS, SystemFailure
 from sow.system.process.exit_code import ending_text
 from sow.system.terminal import escape_line, out, paint

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sow.cli.context import Context
-from sow.engine.turns.sow_command import sow_path
+from sow.engine.turns.allowed_commands import sow_path
 from sow.errors import SowError, SystemFailure
 from sow.store.files import checkout_home as homes
 from sow.store.files import user_file

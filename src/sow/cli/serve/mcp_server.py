@@ -18,7 +18,7 @@ from mcp.shared.message import SessionMessage
 from sow import __version__
 from sow.cli.serve import mcp_tools
 from sow.domain.task import ORCHESTRATOR
-from sow.engine.turns.sow_command import sow_path
+from sow.engine.turns.allowed_commands import sow_path
 from sow.errors import SowError
 from sow.system import caller
 from sow.system.process import program

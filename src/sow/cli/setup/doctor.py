@@ -60,14 +60,14 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
 
 def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
     """Keeps or undoes the changes that appeared in the git folder while workers ran."""
-    from sow.engine.launch import git_changes
+    from sow.engine.launch import preflight
 
     if keep and undo:
         raise SowError("--undo-git-changes and --keep-git-changes exclude each other", "use one of them")
     context.require_non_worker("decide on changes in the git folder")
     home = context.project_home()
     home.refuse_second_run()
-    return git_changes.keep(home, yes=yes) if keep else git_changes.undo(home, yes=yes)
+    return preflight.keep_git_changes(home, yes=yes) if keep else preflight.undo_git_changes(home, yes=yes)
 
 
 def _examine_tasks(context: Context) -> Iterator[Finding]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from sow.cli.context import Context
 from sow.domain.checks.task_checks import ASK_AGAIN
 from sow.domain.health_finding import Finding, new_finding, of_error
-from sow.engine.checks.outside_imports import import_lines
 from sow.engine.checks.setup_detection import Read
-from sow.engine.checks.setup_plan import Setups, commit_reader
-from sow.engine.launch.setup_questions import OWN_SETUP_HINT, setup_and_outside_imports
+from sow.engine.checks.setup_plan import Setups, commit_reader, import_lines
+from sow.engine.launch.preflight import OWN_SETUP_HINT, setup_and_outside_imports
 from sow.engine.runs.run_context import require_sandbox
 from sow.errors import SowError
 from sow.forge.api import INSTALL

@@ -7,7 +7,7 @@ from typing import Any
 from sow.cli.command import Argument, Command
 from sow.cli.context import Context
 from sow.errors import SowError, SystemFailure
-from sow.reports.hint_context import HintContext
+from sow.reports.next_steps import HintContext
 from sow.store.files.checkout_home import Home
 from sow.system.terminal import escape_control, escape_line, out, read_input
 

@@ -30,7 +30,7 @@ def _fill_in(context: Context, text: str) -> str:
     task = context.environment.get("SOW_TASK", "")
     if not task:
         return text
-    from sow.engine.turns.sow_command import sow_command
+    from sow.engine.turns.allowed_commands import sow_command
 
     return briefing.render(text, sow=sow_command(), task=task if inputs.is_member(task) else inputs.task_id(task))
 

@@ -11,10 +11,10 @@ from sow.cli.project.project import prepare_project
 from sow.domain import inputs
 from sow.domain.inputs import branch_slug
 from sow.domain.phase import new_phases
-from sow.engine.launch import feature_branch
-from sow.engine.turns.sow_command import session_command
+from sow.engine.launch import preflight
+from sow.engine.turns.allowed_commands import session_command
 from sow.errors import SowError
-from sow.reports.hint_context import HintContext
+from sow.reports.next_steps import HintContext
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES, Home
 from sow.store.layout import create_missing
 from sow.store.projects import project as projects
@@ -34,7 +34,7 @@ class Goal:
         first = next(line for line in self.text.split("\n") if line.strip())
         self.name = inputs.checked_line(" ".join(first.split())[:LONGEST_NAME], "the goal")
         self.phases = [phase.strip() for phase in phases.split(",")] if phases else []
-        self.branch = feature_branch.check_name(branch) if branch else ""
+        self.branch = preflight.check_branch_name(branch) if branch else ""
         new_phases(self.phases, now=clock.now())
 
     def branch_from(self, current: str) -> str:
@@ -84,10 +84,10 @@ def _require_no_project(home: Home) -> None:
 def _create_project(context: Context, home: Home, goal: Goal) -> None:
     """Creates the branch, the .sow folder and the project."""
     if goal.branch:
-        feature_branch.switch_to(home, goal.branch)
+        preflight.switch_to(home, goal.branch)
         _require_no_project(home)
     else:
-        feature_branch.leave_main(home, goal.branch_from(home.checkout.branch()))
+        preflight.leave_main(home, goal.branch_from(home.checkout.branch()))
     create_missing(home)
     project = prepare_project(context, home, name=goal.name, description=goal.description, phases=goal.phases)()
     out(escape_line(f"project {project['name']} on branch {project['branch']}"))

@@ -13,9 +13,9 @@ from sow.domain.checks import refusals
 from sow.domain.documents.state import Task
 from sow.domain.task import current_concerns, shown_result
 from sow.domain.text.units import counted
+from sow.reports.idle_tasks import ProjectRuns, continuation_text, task_document
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
-from sow.store.projects.task_document import document
 from sow.store.projects.task_folder import TaskFolder
 from sow.system.process.exit_code import exit_text
 from sow.system.terminal import escape_control, escape_line, out, paint
@@ -66,7 +66,9 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
     project = projects.load(home)
     folder = task_folder.find(home, project, ident)
     state = folder.task()
-    shown = document(folder, project, state, "" if context.actor().is_worker else _continuation(context, folder, state))
+    shown = task_document(
+        folder, project, state, "" if context.actor().is_worker else _continuation(context, folder, state)
+    )
     if json:
         return emit(shown)
     out(paint(f"Task {ident}: {escape_line(shown['name'])}", "bold"))
@@ -102,7 +104,6 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
 
 
 def _continuation(context: Context, folder: TaskFolder, task: Task) -> str:
-    from sow.reports.idle_tasks import ProjectRuns, continuation_text
 
     return continuation_text(folder, task, ProjectRuns(folder.home, context.hints()))
 

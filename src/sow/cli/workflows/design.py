@@ -17,7 +17,7 @@ from sow.config import Config
 from sow.domain.text.units import counted
 from sow.domain.workflows.crew_plan import WorkflowPlan
 from sow.domain.workflows.design_checks import MISSING_AGENT
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.turn import TurnSettings
 from sow.engine.workflows import design, design_check
 from sow.engine.workflows.conversation import RoleConversations
 from sow.engine.workflows.design_check import Design

@@ -10,7 +10,7 @@ from sow.cli.runs.live import Live
 from sow.cli.workflows import show
 from sow.config import Config
 from sow.domain.documents.state import RunSettings
-from sow.engine.launch import git_changes
+from sow.engine.launch import preflight
 from sow.engine.launch.run_request import check_executors, typed_options, workflow_settings
 from sow.engine.runs.loop import execute
 from sow.engine.runs.run_context import require_sandbox
@@ -97,5 +97,5 @@ def _execute(
         started = {**start.crew_fields(crew), "asked": [*asked], "recovered": is_continued, "sandbox": sandbox}
         remarks = execute(crew, CrewLoop, started=started, tick=live.tick, bell=live.ring_bell)
     notes(remarks)
-    git_changes.offer_undo(home, yes=yes or json)
+    preflight.offer_undo(home, yes=yes or json)
     return crew.folder.run["exit"]

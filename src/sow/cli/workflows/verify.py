@@ -14,7 +14,7 @@ from sow.domain.reviews.verdict import Verdict
 from sow.domain.task import Actor
 from sow.domain.text.units import counted
 from sow.domain.workflows.inbox import design_command
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.turn import TurnSettings
 from sow.engine.workflows import design_check
 from sow.engine.workflows.conversation import RoleConversations
 from sow.engine.workflows.design import missing

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sow.domain.inputs import is_member, is_task_id
-from sow.engine.turns.sow_command import sow_path
+from sow.engine.turns.allowed_commands import sow_path
 from sow.errors import SowError
 from sow.system.caller import SESSION_MARKS
 from sow.system.process import program

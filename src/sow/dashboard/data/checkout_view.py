@@ -14,8 +14,8 @@ from sow.domain import inbox as inbox_rules
 from sow.domain.documents.state import ProjectState
 from sow.domain.inbox import Item, ranked
 from sow.errors import SowError
-from sow.reports.hint_context import HintContext
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
+from sow.reports.next_steps import HintContext
 from sow.store import inbox as store_inbox
 from sow.store import planning
 from sow.store.files.checkout_home import Home

@@ -15,7 +15,7 @@ from sow.dashboard.data.run_pages import RunPages
 from sow.dashboard.data.watcher import ChangeWatcher
 from sow.engine.workflows import status_document
 from sow.errors import SowError
-from sow.reports.hint_context import HintContext
+from sow.reports.next_steps import HintContext
 from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.runs import run_folder

@@ -12,11 +12,11 @@ from sow.dashboard.data import paging
 from sow.dashboard.data.runs import RunCache, entry_line
 from sow.domain.inputs import is_task_id
 from sow.errors import SowError
-from sow.reports import run_report, timeline, turn_records
-from sow.reports.hint_context import HintContext
+from sow.reports import run_report, task_rows, timeline
+from sow.reports.next_steps import HintContext
 from sow.reports.run_history import RunHistory, read_history
 from sow.reports.run_records import TurnRecord
-from sow.reports.turn_records import session_turns
+from sow.reports.task_rows import session_turns
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import FileCache, fingerprint
 from sow.store.projects.task_folder import TaskFolder
@@ -103,7 +103,7 @@ def _history(folder: RunFolder, *events: str) -> RunHistory:
 def _summary(folder: RunFolder) -> Document:
     """Returns the outcomes, duration, cost and estimate of a run."""
     history = _history(folder)
-    total = turn_records.totals(history, (), history.turns)
+    total = task_rows.totals(history, (), history.turns)
     minutes = [task.start_entry.number("estimated_minutes") for task in history.tasks.values()]
     estimates = [estimate for estimate in minutes if estimate is not None]
     return {
@@ -139,7 +139,7 @@ def _cost_sums(turns: Sequence[TurnRecord]) -> Document:
     return {
         "agents": _groups(turns, lambda turn: turn.role),
         "executors": _groups(turns, lambda turn: turn.executor),
-        "total": _row("total", turn_records.turn_totals(turns)),
+        "total": _row("total", task_rows.turn_totals(turns)),
     }
 
 
@@ -174,7 +174,7 @@ def _recorded(home: Home, task: str) -> list[TurnRecord]:
 
 
 def _groups(turns: Sequence[TurnRecord], name_of: Callable[[TurnRecord], str]) -> list[Document]:
-    return [_row(row["name"], row) for row in turn_records.group_totals(turns, name_of)]
+    return [_row(row["name"], row) for row in task_rows.group_totals(turns, name_of)]
 
 
 def _row(name: str, total: Document) -> Document:

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from sow.dashboard.data.page_errors import PageNotFound
 from sow.domain.text import units
 from sow.errors import SowError
-from sow.reports import crew_rows, event_text, resume_command, run_report
-from sow.reports.hint_context import HintContext
-from sow.reports.remaining_time import RemainingTime, expected_minutes
-from sow.reports.run_history import RunHistory
+from sow.reports import next_steps, report_text, run_report
+from sow.reports.next_steps import HintContext
+from sow.reports.run_history import RemainingTime, RunHistory, expected_minutes
 from sow.reports.run_records import TimelineDelta
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import FileCache, fingerprint
@@ -126,7 +125,7 @@ class RunFollower:
         """Returns the run's overview."""
         run, history = self.folder.run, self.history
         left = self.remaining.seconds_left(now) if self.live else None
-        over = run["status"] == "ended" and crew_rows.is_workflow_missing(self.folder.home, run)
+        over = run["status"] == "ended" and run_report.is_workflow_missing(self.folder.home, run)
         return {
             "id": run["id"],
             "name": run["name"],
@@ -150,14 +149,14 @@ class RunFollower:
         if self.live:
             return ""
         if self.hint is None or self.hint[0] is not self.folder:
-            self.hint = self.folder, resume_command.resume_command(self.folder, self.hint_context, self.history)
+            self.hint = self.folder, next_steps.resume_command(self.folder, self.hint_context, self.history)
         return self.hint[1]
 
 
 def entry_line(run: str, entry: JournalEntry, history: RunHistory) -> dict[str, Any] | None:
     """Returns the line about an entry; None for an entry that only programs need."""
-    sentence = escape_line(event_text.event_sentence(entry, history))
+    sentence = escape_line(report_text.event_sentence(entry, history))
     if not sentence:
         return None
-    text = units.cut(sentence, event_text.LONGEST)
+    text = units.cut(sentence, report_text.LONGEST)
     return {"run": run, "at": entry.at, "t": entry.t, "task": entry.task or None, "event": entry.event, "text": text}

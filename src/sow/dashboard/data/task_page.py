@@ -12,10 +12,10 @@ from sow.domain.inputs import is_member, is_task_id
 from sow.domain.task import is_approved, worktree_name
 from sow.domain.workflows.member import shown_status
 from sow.errors import SowError
-from sow.reports import crew_rows
+from sow.reports import idle_tasks, run_report
 from sow.reports.idle_tasks import ProjectRuns, continuation_text
 from sow.store.files.checkout_home import Home
-from sow.store.projects import log, notes, task_document
+from sow.store.projects import log, notes
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
@@ -85,7 +85,7 @@ def document(home: Home, ident: str, runs: ProjectRuns) -> Document:
 def _of_task(folder: TaskFolder, runs: ProjectRuns) -> Document:
     task = folder.task()
     continues = continuation_text(folder, task, runs)
-    page = task_document.document(folder, projects.load(folder.home), task, continues)
+    page = idle_tasks.task_document(folder, projects.load(folder.home), task, continues)
     can_accept = accept_command(task) and not is_approved(task)
     acts = [act for act in ACTS.get(task["status"], ()) if act != "approve" or can_accept]
     answer = ["answer"] if "question" in task and "answer" not in acts else []
@@ -95,7 +95,7 @@ def _of_task(folder: TaskFolder, runs: ProjectRuns) -> Document:
 def _of_agent(folder: AgentFolder) -> Document:
     workflow = WorkflowFolder(folder.home).workflow()
     member = workflow["members"][folder.id]
-    task = crew_rows.tasks(workflow)[folder.id]
+    task = run_report.crew_tasks(workflow)[folder.id]
     feedback = member.get("feedback")
     entries = [{"number": "", "by": member["verifier"], "at": "", "iteration": member["iteration"], "text": feedback}]
     acts = (*CREW_ACTS.get(member["status"], ()), *(("answer",) if "question" in member else ()))

@@ -13,7 +13,7 @@ from sow.domain.plans.graph import GUESS
 from sow.domain.task import ENDED_STATUSES, unresolved_notes
 from sow.domain.workflows.member import shown_status
 from sow.errors import SowError
-from sow.reports import crew_rows
+from sow.reports import run_report
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import fingerprint
 from sow.store.workflows import summary
@@ -147,7 +147,7 @@ class Crew:
             return []
         workflow = self.loaded["workflow"]
         rows = []
-        for name, task in crew_rows.tasks(workflow).items():
+        for name, task in run_report.crew_tasks(workflow).items():
             member = workflow["members"][name]
             row_task = {**task, "id": name, "updated_at": member["last_update"]}
             state = {**row_task, "session_id": member.get("session_id")}

@@ -22,7 +22,7 @@ from sow.gitwork.salvage import parse_ref
 from sow.gitwork.worktree import KEEP
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
-from sow.store.projects import feedback
+from sow.store.projects import log
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
 from sow.store.runs.run_folder import RunFolder
@@ -134,7 +134,7 @@ def patch_page(home: Home, ident: str, iteration: str, start: str, limit: str, *
 def _comments(repository: Repository, folder: TaskFolder, iteration: int, tree: str) -> list[Document]:
     """Lists the comments on lines up to an iteration, each with its line in the tree, or None if it is not there."""
     shown = []
-    for entry in feedback.read(folder):
+    for entry in log.read_feedback(folder):
         is_later = not entry["iteration"].isdigit() or int(entry["iteration"]) > iteration
         if not entry.get("tree") or (is_later and entry["tree"] != tree):
             continue

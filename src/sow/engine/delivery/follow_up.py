@@ -21,7 +21,7 @@ from sow.domain.text.similar_text import without_details
 from sow.engine import consent
 from sow.engine.delivery.finding import CHECK, RequestFinding
 from sow.engine.launch.launch import LiveView, start_facts
-from sow.engine.runs import start
+from sow.engine.runs import run_context
 from sow.engine.runs.loop import execute
 from sow.engine.runs.plan_run import PlanLoop
 from sow.engine.runs.run_context import INTEGRATOR, RunContext
@@ -85,7 +85,7 @@ def run_follow_ups(
         restore.restore_run(home)
         restore.check_branch(home, delivered.run["branch"])
         project = projects.load(home)
-        start.recover_project(home, project, environment)
+        run_context.recover_project(home, project, environment)
         config = configs.load(environment)
         task_ids = _FollowUps(home, delivered, head, base).ensure(findings)
         chosen = _unfinished(home, project["project_id"]) | dict.fromkeys(task_ids.values())
@@ -97,7 +97,7 @@ def run_follow_ups(
                 consent.commands_of_tasks(tasks, chosen),
             )
             agreed = consent.ask_consent(home, config, environment, consents, commands, yes=False, again=AGAIN)
-            folder, goes_on = start.open_run_folder(
+            folder, goes_on = run_context.open_run_folder(
                 home,
                 project["project_id"],
                 claim=claim,

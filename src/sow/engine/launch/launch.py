@@ -13,14 +13,13 @@ from sow.domain.documents.state import ProjectState
 from sow.domain.plans.plan import Difference
 from sow.domain.task import ENDED_STATUSES
 from sow.engine import consent
-from sow.engine.launch import feature_branch, git_changes, preflight, setup_questions
+from sow.engine.launch import preflight
 from sow.engine.launch.run_request import RunRequest
-from sow.engine.runs import start
 from sow.engine.runs.loop import execute
 from sow.engine.runs.plan_run import PlanLoop
-from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.run_context import RunContext, open_run_folder, recover_project, start_fields
 from sow.errors import Interrupted, InvalidFile, SowError
-from sow.reports import remaining_time
+from sow.reports import run_history
 from sow.store import git_watch
 from sow.store.files import checkout_home as homes
 from sow.store.files.checkout_home import Home
@@ -85,8 +84,8 @@ def _run_until_answered(request: RunRequest, display: Display) -> tuple[int, Run
             readable = task_folder.load_readable(request.home, project)[0]
             # Restored state can have commands that the first check did not see.
             commands = consent.commands_of_tasks((task for _, task in readable), chosen)
-            agreed = preflight.ask(request, agreed, commands)
-            folder, is_continued = start.open_run_folder(
+            agreed = preflight.ask_all(request, agreed, commands)
+            folder, is_continued = open_run_folder(
                 request.home,
                 project["project_id"],
                 claim=claim,
@@ -96,11 +95,11 @@ def _run_until_answered(request: RunRequest, display: Display) -> tuple[int, Run
                 tasks=chosen,
                 settings=request.settings,
             )
-            setup_questions.record(folder, accepted)
+            preflight.record_setup(folder, accepted)
             remarks = _execute(request, folder, project, agreed, display, is_continued=is_continued)
             _write_back(display)
             _print_notes(remarks)
-            git_changes.offer_undo(request.home, yes=request.yes or request.json)
+            preflight.offer_undo(request.home, yes=request.yes or request.json)
             code, is_answered = _ask_questions(request, folder, display)
         if is_answered:  # not the run's own object, which would undo answers of other processes
             cwd = request.reading.cwd
@@ -121,9 +120,9 @@ def _prepare(request: RunRequest) -> tuple[ProjectState, PlanImport, Consent, li
         with suppress(InvalidFile):  # a broken project may be restored later; one of another version is refused
             projects.load_anywhere(home)
     diffs, agreed = preflight.check_and_ask(request)
-    accepted = setup_questions.ask_about_setup(request)
+    accepted = preflight.ask_about_setup(request)
     agreed = agreed.with_more(consent.load_consents(home, request.config, request.environment).remembered)
-    feature_branch.leave_main(home, preflight.branch_of(request.reading))
+    preflight.leave_main(home, preflight.branch_of(request.reading))
     if create_missing(home):
         err(escape_line(f"made {os.path.join(home.root, '.sow')}"))
     _print_notes(_recover_state(request))
@@ -151,7 +150,7 @@ def _recover_state(request: RunRequest) -> list[str]:
     files = restore.restore_run(home)
     notes = [f"state was missing or older, and came back from its last copy: {', '.join(files)}"] if files else []
     if projects.exists(home):
-        notes += start.recover_project(home, projects.load(home), request.environment)
+        notes += recover_project(home, projects.load(home), request.environment)
     return notes
 
 
@@ -200,7 +199,7 @@ def _execute(
 ) -> list[str]:
     """Executes the run, from its first journal entry to its last; returns remarks about its end."""
     home = folder.home
-    with git_watch.sealed_repository(home), display.live(remaining_time.expected_minutes(folder)) as live:
+    with git_watch.sealed_repository(home), display.live(run_history.expected_minutes(folder)) as live:
         if is_continued:
             live.load_past(folder.journal())
         run_context = RunContext(
@@ -239,7 +238,7 @@ def start_facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
         for _, task in task_folder.load_readable(folder.home, project)[0]
         if task["id"] in folder.run["tasks"]
     ]
-    return start.start_fields(folder.run, chosen)
+    return start_fields(folder.run, chosen)
 
 
 def _ask_questions(request: RunRequest, folder: RunFolder, display: Display) -> tuple[int, bool]:

@@ -12,7 +12,8 @@ from sow.domain.plans.plan import Plan, PlanSource, agent_of
 from sow.plans import reader
 from sow.plans.reader import task_description
 from sow.store.files.checkout_home import Home
-from sow.store.projects import past_tasks, plan_files, plan_import
+from sow.store.projects import plan_files, plan_import
+from sow.store.projects.past_tasks import finished_tasks
 from sow.store.projects.plan_files import ListChoice
 from sow.store.projects.plan_import import PlanImport
 
@@ -76,7 +77,7 @@ class LoadedPlan:
 
     def forecast(self) -> Forecast:
         """Returns a forecast from the finished tasks of this checkout."""
-        return Forecast(past_tasks.finished_tasks(self.home) if self.home is not None else ())
+        return Forecast(finished_tasks(self.home) if self.home is not None else ())
 
     def expected_cost(self, roles: Mapping[str, str]) -> dict[str, float | int | None]:
         """Returns the expected cost of these tasks, and the number of tasks whose cost is unknown."""

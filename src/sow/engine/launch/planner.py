@@ -14,8 +14,8 @@ from sow.domain.plans.planner_answer import FORM, PlannerAnswer
 from sow.domain.text.units import counted
 from sow.engine.launch.issue_plans import OpenIssue
 from sow.engine.launch.loaded_plan import AgentNames, LoadedPlan
-from sow.engine.turns.recovery import is_needed, recover
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.settle import is_needed, recover
+from sow.engine.turns.turn import TurnSettings
 from sow.engine.workflows.conversation import Conversation, converse
 from sow.errors import SystemFailure
 from sow.gitwork.repository import Repository

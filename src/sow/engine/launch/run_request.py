@@ -14,12 +14,11 @@ from sow.domain.documents.state import RunSettings
 from sow.domain.network import ALL, is_wider
 from sow.domain.task import Actor
 from sow.engine.launch.loaded_plan import LoadedPlan
-from sow.engine.runs.local_turns import LocalTurns
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.runs.run_context import LocalTurns
+from sow.engine.turns.turn import TurnSettings
 from sow.errors import SowError
 from sow.executors.settings import adapter
-from sow.reports.hint_context import HintContext
-from sow.reports.resume_command import as_arguments
+from sow.reports.next_steps import HintContext, as_arguments
 from sow.store.files.checkout_home import Home
 from sow.system.terminal import err
 

@@ -9,9 +9,8 @@ from typing import Generic, Protocol, TypeVar
 
 from sow.agents.registry import Agent
 from sow.config import ExecutorConfig
-from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.runs.run_context import RunContext, turn_fields
-from sow.engine.runs.run_job import JobEnd
+from sow.engine.runs.run_job import LIMITED, JobEnd
 from sow.engine.turns.turn import AgentTurn
 from sow.executors.adapter import Outcome
 from sow.store.projects.task_folder import TaskFolder

@@ -13,18 +13,18 @@ from sow.domain.plans.graph import Forecast
 from sow.domain.runs.scheduler import JOB_STATUS, Job
 from sow.domain.task import ENDED_STATUSES as ENDED
 from sow.domain.task import shown_result
-from sow.engine.checks import check_network, final_checks
+from sow.engine.checks import check_list, final_checks
 from sow.engine.runs import finish
-from sow.engine.runs.loop import Loop
+from sow.engine.runs.loop import Loop, StateGuard, changed_states
 from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.run_job import JobEnd
-from sow.engine.runs.state_guard import StateGuard, changed
 from sow.engine.runs.task_job import TaskJob
 from sow.errors import INTERRUPTED, WAITS, SowError
 from sow.store.files.file_cache import FileCache
-from sow.store.projects import log, past_tasks, plan_files, plan_import, task_updates
+from sow.store.projects import log, plan_files, plan_import, task_updates
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
+from sow.store.projects.past_tasks import finished_tasks
 from sow.store.projects.project import WrongBranch
 from sow.store.projects.task_folder import TaskFolder
 from sow.system.process.child_process import run_to_end
@@ -37,7 +37,7 @@ class PlanLoop(Loop):
     """One call of `sow run`."""
 
     def __init__(self, context: RunContext, *, tick: Callable[[float], None]) -> None:
-        check_network.answer_others(context, projects.load(context.home))
+        check_list.answer_other_tasks(context, projects.load(context.home))
         tasks, run_ids = _tasks(context), set(context.folder.run["tasks"])
         self.tasks = {task["id"]: task for _, task in tasks}
         project = projects.load(context.home)
@@ -84,7 +84,7 @@ class PlanLoop(Loop):
         """Returns the tasks, with the longest chain first."""
         context, tasks = self.context, list(self.tasks.values())
         needs = self._needs(tasks)
-        forecast = Forecast(past_tasks.finished_tasks(context.home))
+        forecast = Forecast(finished_tasks(context.home))
         minutes = {
             task["id"]: forecast.expected(task["assigned_agent"], task.get("estimated_minutes")).minutes
             for task in tasks
@@ -131,7 +131,7 @@ class PlanLoop(Loop):
     def watch_plan(self) -> None:
         """Reports once that a plan was edited; the run continues with the plan that it began with."""
         for path, plan in list(self.plans.items()):
-            if changed(self.seen_plans, path) and _digest(path) != plan["digest"]:
+            if changed_states(self.seen_plans, path) and _digest(path) != plan["digest"]:
                 self.context.journal("plan_changed", path=plan["path"])
                 del self.plans[path]
 

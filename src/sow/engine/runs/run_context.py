@@ -1,10 +1,13 @@
-"""Holds what all jobs of a run share: settings, roles, executors, git state and journal."""
+"""Opens a run, and holds what all its jobs share: settings, roles, executors, budget, git state and journal.
+
+An interrupted run is continued, and what a crash left is recovered.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -13,39 +16,137 @@ from sow import config
 from sow.agents.registry import Agent, AgentRegistry
 from sow.config import Config, ExecutorConfig
 from sow.domain.checks.task_checks import Consent
-from sow.domain.documents.state import RunSettings, SessionTurn, Task
+from sow.domain.documents.state import ProjectState, Run, RunPlan, RunSettings, SessionTurn, Task
 from sow.domain.network import ALL, MODEL, NONE, Hosts
-from sow.domain.task import DEFAULT_AGENT, worktree_name
-from sow.engine.checks.baseline import Baselines
-from sow.engine.checks.check_network import network_of_checks
+from sow.domain.runs.scheduler import Budget
+from sow.domain.task import DEFAULT_AGENT, unused_worktrees, worktree_name
+from sow.domain.text.units import dollars
+from sow.engine.checks.check_list import network_of_checks
+from sow.engine.checks.concerns import Baselines
 from sow.engine.checks.final_checks import FinalResult
 from sow.engine.checks.setup_plan import Setups
-from sow.engine.runs.executor_pool import ExecutorPool
-from sow.engine.runs.local_turns import LocalTurns
-from sow.engine.runs.run_job import JobQueue
-from sow.engine.turns import settle
-from sow.engine.turns.turn import AgentTurn
-from sow.engine.turns.turn_settings import TurnSettings
-from sow.errors import SowError
+from sow.engine.runs.run_job import ExecutorPool, JobQueue
+from sow.engine.turns import settle, task_turn
+from sow.engine.turns.settle import is_needed, recover
+from sow.engine.turns.task_turn import FinishedTurn
+from sow.engine.turns.turn import AgentTurn, TurnSettings
+from sow.errors import SowError, Waiting
 from sow.executors.adapter import Event, Outcome
 from sow.executors.settings import adapter as find_adapter
+from sow.gitwork.check_processes import remarks_on_left_checks
 from sow.gitwork.integration_branch import Integration
 from sow.gitwork.private_git import protect_repository
+from sow.gitwork.prune import leftover_worktrees, remove_leftovers
 from sow.gitwork.repository import Repository
 from sow.gitwork.slots import Slots
 from sow.gitwork.worktrees import Worktrees
 from sow.store import git_watch
+from sow.store.files import temp_files
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import list_folder, remove_tree_quietly
+from sow.store.files.disk import Claim, list_folder, remove_tree_quietly
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
-from sow.store.projects.task_updates import RUNNER as RUNNER
+from sow.store.projects import task_folder as task_folders
+from sow.store.projects.task_folder import TaskFolder, load_or_repair
+from sow.store.projects.task_updates import RUNNER
+from sow.store.runs import run_folder, sessions
 from sow.store.runs.run_folder import RunFolder
+from sow.store.runs.sessions import SessionRecord
 from sow.store.state_watcher import StateWatcher
+from sow.store.workflows.folder import AgentFolder
+from sow.system import clock, git
 from sow.system.environment import worker_environment
 from sow.system.process.child_process import ProcessLimits
 from sow.system.process.steps import Steps
 from sow.system.sandbox import Box, SandboxState, sandbox_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.documents.state import Check
+    from sow.engine.checks.check_list import CheckListResult
+    from sow.engine.runs.judge import Answer, JudgeQuestion
+    from sow.engine.runs.task_job import TaskJob
+
+
+class LocalTurns:
+    """Takes each turn in a process of this machine."""
+
+    is_remote = False
+    sends_commands = False  # whether workers send their commands to this process even without a sandbox
+
+    def capacity(self) -> int:
+        """Returns how many turns all hosts take at once; 0 is no limit of theirs."""
+        return 0
+
+    def begin(self, home: Home, project_id: str, command: str) -> Steps[None]:
+        """Raises if another checkout runs the project on other hosts; `command` would take it over."""
+        yield from ()
+
+    def end(self) -> Steps[None]:
+        """Lets other checkouts run the project."""
+        yield from ()
+
+    def keep_late(self, home: Home) -> Steps[list[str]]:
+        """Keeps the work of turns on other hosts that counted as lost and ended later; returns remarks."""
+        yield from ()
+        return []
+
+    def require(self, executor: ExecutorConfig) -> None:
+        """Raises if no machine of the run offers an executor; the programs of this machine are checked elsewhere."""
+
+    def offers(self, executor: ExecutorConfig) -> bool:
+        """Tells whether another host offers an executor."""
+        return False
+
+    def executors_of(self, context: RunContext, role: str) -> list[ExecutorConfig]:
+        """Returns the executor of a role, then its fallbacks that can take turns."""
+        return context.executors_of(role)
+
+    def spawn(
+        self, job: TaskJob, task: Task, role: Agent, executor: ExecutorConfig, *, fresh: bool, text: str
+    ) -> Steps[FinishedTurn]:
+        """Starts a new session on a task."""
+        context = job.context
+        settings, cwd = context.turn_settings(job.on_worker_event), context.folder_of(job.id)
+        return task_turn.spawn(settings, job.id, role, [executor], actor=RUNNER, fresh=fresh, cwd=cwd, text=text)
+
+    def resume(self, job: TaskJob, task: Task, role: Agent, executor: ExecutorConfig, text: str) -> Steps[FinishedTurn]:
+        """Continues the task's session."""
+        settings = job.context.turn_settings(job.on_worker_event)
+        return task_turn.resume(settings, job.id, role, executor, text, actor=RUNNER, recorded=True)
+
+    def follow(
+        self, job: TaskJob, role: Agent, executor: ExecutorConfig, text: str, owner: SessionRecord
+    ) -> Steps[FinishedTurn]:
+        """Begins a task in the session of another one."""
+        settings = job.context.turn_settings(job.on_worker_event)
+        return task_turn.follow(settings, job.id, role, executor, text, owner, actor=RUNNER)
+
+    def judge(
+        self, context: RunContext, question: JudgeQuestion[Answer], executor: ExecutorConfig, nonce: str
+    ) -> Steps[tuple[Answer | None, Outcome]] | None:
+        """Asks a judge on another host; None if it has to be asked on this one."""
+        return None
+
+    def check(
+        self, job: TaskJob, checks: Sequence[Check], commit: str, tree: str, iteration: int
+    ) -> Steps[CheckListResult | None]:
+        """Runs a check list on another host; returns None if it has to run on this one."""
+        yield from ()
+        return None
+
+    def can_resume(self, job: TaskJob, record: SessionRecord) -> bool:
+        """Tells whether a session is on this machine, in the folder that this run has for the task."""
+        folder = os.path.realpath(job.context.folder_of(job.id))
+        return "host" not in record.session and os.path.realpath(record.session["cwd"]) == folder
+
+    def attach(self, job: TaskJob, role: Agent, executor: ExecutorConfig, record: SessionRecord) -> Steps[FinishedTurn]:
+        """Continues with a turn that an earlier call of the run started on another host."""
+        raise Waiting(
+            f"the last turn on task {job.id} is on {record.session.get('host') or 'another host'}",
+            "repeat the call with the same --on or --cluster",
+        )
+
 
 Result = TypeVar("Result")
 
@@ -335,3 +436,146 @@ def turn_fields(outcome: Outcome, turn: SessionTurn) -> dict[str, object]:
     keys = ("seconds", "cost_usd", "input_tokens", "output_tokens", "tools", "status")
     reason = {"reason": outcome.reason} if outcome.kind != "done" and outcome.reason else {}
     return {"outcome": outcome.kind, **reason, **{key: turn.get(key) for key in keys}}
+
+
+def open_run_folder(
+    home: Home,
+    owner: str,
+    *,
+    claim: Claim,
+    name: str,
+    branch: str,
+    plans: list[RunPlan],
+    tasks: list[str],
+    settings: RunSettings,
+) -> tuple[RunFolder, bool]:
+    """Returns the unfinished run of a project or workflow, or a new one, and whether it continues."""
+    unfinished_run = run_folder.unfinished_run(home, owner)
+    if unfinished_run is not None and [plan["path"] for plan in unfinished_run.run["plans"]] == [
+        plan["path"] for plan in plans
+    ]:
+        unfinished_run.run.update({"settings": settings, "tasks": tasks, "plans": plans, "status": "running"})
+        unfinished_run.run.pop("ended_at", None)
+        claim.record_run(unfinished_run.id)
+        unfinished_run.save()
+        return unfinished_run, True
+    run: Run = {
+        "id": run_folder.new_id(),
+        "project_id": owner,
+        "name": name,
+        "branch": branch,
+        "base": git.run(["rev-parse", "HEAD"], cwd=home.root).strip(),
+        "status": "running",
+        "started_at": clock.now(),
+        "plans": plans,
+        "tasks": tasks,
+        "settings": settings,
+    }
+    claim.record_run(run["id"])
+    return run_folder.create(home, run), False
+
+
+def require_commit(home: Home, noun: str = "a run") -> str:
+    """Returns the current branch; refuses a detached HEAD and a repository without a commit."""
+    branch = home.checkout.branch()
+    if not branch:
+        raise SowError(f"HEAD is detached in {home.root}: {noun} works for a branch", "git switch -c feature/NAME")
+    if not git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=home.root, check=False).strip():
+        raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
+    return branch
+
+
+def start_fields(run: Run, tasks: list[dict[str, Any]]) -> dict[str, object]:
+    """Returns the fields of a run and its tasks or agents that the journal keeps when a call begins."""
+    return {"run": run["id"], "name": run["name"], "plans": run["plans"], "tasks": tasks, "settings": run["settings"]}
+
+
+def recover_project(home: Home, project: ProjectState, environment: Mapping[str, str]) -> list[str]:
+    """Ends what earlier checks and turns left running, on every task that nobody works on; returns remarks."""
+    with home.lock():
+        for path in (home.project, f"{home.sow}/local/sessions", f"{home.sow}/local/runs"):
+            temp_files.remove_temporary_files(path)
+    remarks = remarks_on_left_checks(f"{home.sow}/local/runs")
+    for folder in task_folders.all_folders(home, project):
+        remarks += recover_turn(folder, environment)
+        remarks += _repaired(folder, project["project_id"])
+    return remarks + _swept(home, project)
+
+
+def recover_turn(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> list[str]:
+    """Ends what a turn of a task or agent left running, unless somebody works there now; returns remarks."""
+    if not is_needed(folder) or folder.home.task_holder(folder.id):
+        return []
+    with folder.home.claim(f"task-{folder.id}", purpose="recovery"):
+        return recover(folder, environment)
+
+
+def _swept(home: Home, project: ProjectState) -> list[str]:
+    """Removes worktrees that a run left when it was killed between the end of a task and their removal."""
+    loaded = task_folders.load_readable(home, project)[0]
+    ended = {name for name in unused_worktrees(task for _, task in loaded) if not home.task_holder(name)}
+    if not leftover_worktrees(home, ended):
+        return []
+    swept = remove_leftovers(home, ended)
+    remarks = [f"removed worktree {name}, which an earlier run left" for name in swept.removed]
+    return remarks + [f"worktree {name} of an earlier run stays: {reason}" for name, reason in swept.kept.items()]
+
+
+def _repaired(folder: TaskFolder, project_id: str) -> list[str]:
+    """Repairs a broken state file, because an unreadable task would look like a new task of the plan."""
+    with folder.home.lock():
+        _, remark = load_or_repair(folder, project_id)
+    return [f"task {folder.id}: {remark}"] if remark else []
+
+
+class MeasuredBudget(Budget):
+    """A budget with measured time, so that changes of the system clock have no effect."""
+
+    def stop_reason(self, now: float) -> str:
+        """Returns the limit that is reached; `now` is ignored."""
+        return super().stop_reason(time.monotonic())
+
+
+def budget_of(context: RunContext, folders: Iterable[TaskFolder | AgentFolder]) -> Budget:
+    """Returns the limits of a run, with what its earlier calls used."""
+    time_limit = context.config.setting("budgets", "run_time")
+    budget = MeasuredBudget(
+        max_cost=context.settings.get("max_cost", context.config.setting("budgets", "run_usd")),
+        max_tokens=context.config.setting("budgets", "run_tokens"),
+        max_seconds=config.seconds(str(time_limit)) if time_limit else None,
+        max_spawns=context.config.setting("budgets", "run_spawns"),
+        begun=time.monotonic(),
+    )
+    since = context.folder.run["started_at"]
+    for folder in folders:
+        for record in sessions.records(folder):
+            for turn in record.session["turns"]:
+                if turn["started_at"] >= since:
+                    budget.count_start()
+                    add_cost(budget, turn)
+    return budget
+
+
+def add_cost(budget: Budget, turn: Mapping[str, Any]) -> None:
+    """Adds the reported cost of a turn."""
+    counts = [turn.get(key) for key in ("input_tokens", "output_tokens")]
+    tokens = None if None in counts else sum(count for count in counts if count is not None)
+    budget.spend(cost=turn.get("cost_usd"), tokens=tokens)
+
+
+ASKED = "Its budget is spent"
+
+
+def budget_question(config: Config, folder: TaskFolder | AgentFolder, answers: Iterable[tuple[str, str]]) -> str:
+    """Returns the question to ask if `budgets.task_usd` is used up; each answer to it allows the same sum again."""
+    limit = config.setting("budgets", "task_usd")
+    if limit is None:
+        return ""
+    raised_at = max((at for text, at in answers if text.startswith(ASKED)), default="")
+    turns = [turn for record in sessions.records(folder) for turn in record.session["turns"]]
+    cost = sum(turn.get("cost_usd") or 0 for turn in turns if turn["started_at"] > raised_at)
+    if cost < limit:
+        return ""
+    since = " since you raised it" if raised_at else ""
+    spent = f"{folder.label} has cost {dollars(cost)} of {dollars(limit)}{since}"
+    return f"{ASKED}: {spent}. Continue for {dollars(limit)} more?"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sow.domain.inputs import is_member, is_task_id
-from sow.engine.turns.recovery import end_left_turns
+from sow.engine.turns.settle import end_left_turns
 from sow.errors import SystemFailure
 from sow.gitwork.check_processes import remarks_on_left_checks
 from sow.store.files.checkout_home import Home

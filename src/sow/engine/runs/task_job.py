@@ -1,4 +1,6 @@
-"""Takes one task through a run: work, collect, check, review, and merge after the checks passed on the merged tree."""
+"""Writes the message of a task's commit on the delivered branch.
+Takes one task through a run: work, collect, check, review, and merge after the checks passed on the merged tree.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,7 @@ from sow.domain import task as rules
 from sow.domain.checks import task_checks
 from sow.domain.documents.state import Check, Evidence, Task
 from sow.domain.runs import stages
-from sow.domain.text import commit_message
-from sow.engine.checks import check_network, concerns, final_checks, outside_imports
+from sow.engine.checks import check_list, concerns, final_checks, setup_plan
 from sow.engine.checks.check_list import (
     CheckFolder,
     CheckListResult,
@@ -22,9 +23,9 @@ from sow.engine.checks.check_list import (
 )
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs import work_stage
-from sow.engine.runs.review_stage import review
 from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.run_job import JobEnd, RunJob
+from sow.engine.runs.work_stage import review
 from sow.errors import Interrupted, SowError
 from sow.executors.adapter import MOST_REFUSALS, Event
 from sow.gitwork import collect, repository
@@ -35,6 +36,46 @@ from sow.store.projects import project as projects
 from sow.store.runs import sessions
 from sow.system.process.exit_code import exit_text
 from sow.system.process.steps import Steps
+
+LONGEST = 72
+MOST_ASKED = 600
+
+
+def commit_subject(name: str) -> str:
+    """Returns the task's name as a subject line of at most 72 characters, cut at a word."""
+    line = " ".join(name.split())
+    if len(line) <= LONGEST:
+        return line
+    cut = line[: LONGEST - 1].rpartition(" ")[0] or line[: LONGEST - 1]
+    return f"{cut.rstrip(' ,;:.-')}…"
+
+
+def commit_message(task: Task, description: str) -> str:
+    """Returns a message of the subject, a short description, and the task's id and iteration."""
+    body = _wrapped(_first_paragraph(description, task["name"]))
+    parts = [commit_subject(task["name"]), body, f"Task {task['id']}, iteration {task['iteration']}"]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _first_paragraph(description: str, name: str) -> str:
+    """Returns the first paragraph of a description that is not a heading, list or block, and is not just the name."""
+    for block in description.split("\n\n"):
+        text = " ".join(block.split())
+        if text and text != name and not block.lstrip().startswith(("#", "-", "*", "`", ">", "|", "1.")):
+            return text if len(text) <= MOST_ASKED else f"{text[:MOST_ASKED].rpartition(' ')[0]} …"
+    return ""
+
+
+def _wrapped(text: str) -> str:
+    """Wraps a text at 72 characters. A longer word has a line of its own."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and len(lines[-1]) + 1 + len(word) <= LONGEST:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return "\n".join(lines)
+
 
 BY_HAND = (
     "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."
@@ -244,7 +285,7 @@ class TaskJob(RunJob):
         except Interrupted:
             return False
         isolation.worktrees.record_setup(self.id, setup_files)
-        outside_imports.are_accepted(
+        setup_plan.are_imports_accepted(
             self.context, setup, (check["command"] for check in task.get("checks", ())), folder
         )
         return True
@@ -297,7 +338,7 @@ class TaskJob(RunJob):
         If it passes, the lists that an earlier merge of this task broke run too.
         """
         checks = task_checks.checks_of(task)
-        check_network.settle(self.context, task)
+        check_list.settle_network(self.context, task)
         yield from self.context.baselines.wait_for(self.context, checks)
         if self.context.stopping:
             return JobEnd("stopped")
@@ -337,7 +378,7 @@ class TaskJob(RunJob):
             for command in (entry["command"] for entry in result.evidence if not entry["passed"]):
                 task_updates.save_output(context.checks_folder(self.id), command, result.tails[command])
             if result.imports_outside:
-                outside_imports.record_concern(self.folder, self.project)
+                setup_plan.record_import_concern(self.folder, self.project)
         return result
 
     def _send_back(self, task: Task, reason: str) -> JobEnd | None:
@@ -390,7 +431,7 @@ def _message(job: TaskJob, task: Task) -> str:
         description = job.folder.home.read(job.folder.description_path)
     except (FileNotFoundError, SowError):  # the message is for people, so the name alone is enough
         description = ""
-    return commit_message.message(task, description)
+    return commit_message(task, description)
 
 
 def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:

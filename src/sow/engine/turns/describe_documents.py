@@ -11,8 +11,7 @@ from collections.abc import Iterable
 
 from sow.config import ExecutorConfig
 from sow.engine.turns.runner import SupervisedRunner, TurnFiles
-from sow.engine.turns.turn import refuse_untrusted_files
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.turn import TurnSettings, refuse_untrusted_files
 from sow.errors import Interrupted, SystemFailure
 from sow.executors.adapter import Event, Request, Role, TurnSummary
 from sow.executors.settings import adapter as find_adapter

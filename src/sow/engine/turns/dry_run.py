@@ -5,8 +5,7 @@ from __future__ import annotations
 from sow.agents.registry import Agent
 from sow.config import ExecutorConfig
 from sow.engine.turns import task_turn
-from sow.engine.turns.turn import AgentTurn
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.turn import AgentTurn, TurnSettings
 from sow.store.runs import sessions
 from sow.store.runs.sessions import SessionRecord
 from sow.system.environment import worker_environment

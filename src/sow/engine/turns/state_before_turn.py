@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.domain.documents.state import Task
 from sow.gitwork.repository import FolderWatch
 from sow.store.files.disk import remove_quietly
-from sow.store.projects import feedback, notes
+from sow.store.projects import log, notes
 from sow.store.projects.task_folder import TaskFolder
 from sow.system import clock
 
@@ -17,7 +17,7 @@ class FormerState:
         self.folder = folder
         self.task = folder.task()
         self.asks = any(note["status"] == "escalated" for note in notes.load_notes(folder))
-        self.feedback_count = len(feedback.numbers(folder))
+        self.feedback_count = len(log.feedback_numbers(folder))
         self.watch = FolderWatch(folder.home, cwd, folder.id)
 
     def is_kept(self, task: Task, *, inferred: bool) -> bool:
@@ -39,7 +39,7 @@ class FormerState:
             loaded = self.folder.load()
             kept = {key: loaded["task"][key] for key in ("session_id", "refusals") if key in loaded["task"]}
             task: Task = {**self.task, **kept, "updated_at": clock.now()}  # type: ignore[typeddict-item]
-            for number in feedback.numbers(self.folder)[self.feedback_count :]:
-                remove_quietly(feedback.path(self.folder, number))
+            for number in log.feedback_numbers(self.folder)[self.feedback_count :]:
+                remove_quietly(log.feedback_path(self.folder, number))
             self.folder.save(loaded, task, self.folder.owner)
         return task

@@ -8,10 +8,9 @@ from sow.agents import briefing
 from sow.domain import task as rules
 from sow.domain.task import ORCHESTRATOR
 from sow.engine.turns import settle
-from sow.engine.turns.recovery import recover
-from sow.engine.turns.sow_command import sow_command
-from sow.engine.turns.turn import AgentTurn
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.allowed_commands import sow_command
+from sow.engine.turns.settle import recover
+from sow.engine.turns.turn import AgentTurn, TurnSettings
 from sow.errors import SowError
 from sow.executors.adapter import ASSIGNED
 from sow.executors.settings import adapter as find_adapter
@@ -261,7 +260,7 @@ def refuse_spawn(turn: TaskTurn, task: Task, *, fresh: bool) -> None:
     rules.refuse_ended(task)
     if task["status"] != "paused" and ("session_id" not in task or fresh):
         return
-    from sow.reports.resume_command import is_resumable, task_resume_command  # here, because only an error needs it
+    from sow.reports.next_steps import is_resumable, task_resume_command  # here, because only an error needs it
 
     if task["status"] == "paused":
         raise SowError(f"task {task['id']} waits for an answer", f"answer it: {task_resume_command(turn.folder, task)}")
@@ -319,7 +318,7 @@ def _answer(turn: TaskTurn, text: str, actor: Actor) -> Task:
 
 def unread_feedback(folder: TaskFolder, text: str) -> list[str]:
     """Lists the answers and the feedback that no turn of the worker has ended well with, except those in the text."""
-    from sow.store.projects import feedback  # lazy, because a new session begins without feedback
+    from sow.store.projects import log  # lazy, because a new session begins without feedback
 
     record = sessions.current(folder, folder.task().get("session_id", ""))
     since, iteration = "", 0
@@ -328,7 +327,9 @@ def unread_feedback(folder: TaskFolder, text: str) -> list[str]:
         last_done = next((turn for turn in reversed(turns) if turn.get("outcome") == "done"), None)
         since = last_done["started_at"] if last_done else ""
         iteration = last_done.get("iteration", 0) if last_done else turns[0].get("iteration", 0) - 1
-    new_entries = [entry for entry in feedback.read(folder) if entry["at"] >= since and entry["iteration"].isdigit()]
+    new_entries = [
+        entry for entry in log.read_feedback(folder) if entry["at"] >= since and entry["iteration"].isdigit()
+    ]
     texts = [entry["text"] for entry in new_entries if int(entry["iteration"]) >= iteration]
     return [unread for unread in dict.fromkeys(texts) if unread not in text]
 

@@ -1,4 +1,6 @@
-"""Runs one turn of an agent: opens its session, starts its process and records the result."""
+"""Holds what every turn needs: home, settings, environment and network.
+Runs one turn of an agent: opens its session, starts its process and records the result.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +9,150 @@ import time
 from contextlib import nullcontext
 
 from sow.agents import briefing
-from sow.engine.turns.recovery import redact_turn
+from sow.engine.turns.allowed_commands import commands_text, holds_only_installed_files, sow_path, worker_commands
 from sow.engine.turns.runner import StoredCaches, SupervisedRunner, files_of, record_turn, refusals_of
-from sow.engine.turns.sow_command import sow_path
+from sow.engine.turns.settle import redact_turn
 from sow.errors import SowError
 from sow.executors import adapter as adapters
 from sow.executors.adapter import Event, Outcome, Request, Role, TurnSummary
 from sow.executors.settings import adapter as find_adapter
+from sow.record import Record
 from sow.store.files.checkout_home import REDACTED_VARIABLES
 from sow.store.projects import task_folder
 from sow.store.runs import sessions
 from sow.store.state_watcher import Snapshot
 from sow.system import clock
 from sow.system import environment as environments
+from sow.system.environment import checkout_environment, own_venv
+from sow.system.process.child_process import ProcessLimits
 from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sow.agents.registry import Agent
-    from sow.config import ExecutorConfig
+    from sow.config import Config, ExecutorConfig
     from sow.domain.documents.state import Refusal, Session, SessionTurn
-    from sow.engine.turns.turn_settings import TurnSettings
+    from sow.domain.network import Hosts
     from sow.engine.turns.worker_sandbox import OpenBox
     from sow.executors.adapter import Adapter
     from sow.gitwork.repository import FolderWatch
+    from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
+    from sow.store.state_watcher import StateWatcher
     from sow.store.workflows.folder import AgentFolder
     from sow.system.process.child_process import Steps
+
+OPEN_NETWORK = "all"
+
+
+class TurnSettings(Record):
+    """The home, settings and event listener that every turn needs."""
+
+    home: Home
+    config: Config
+    environment: Mapping[str, str]
+    on_event: Callable[[Event], None]
+    model: str = ""
+    timeout: float = 0
+    timeout_name: str = "--timeout"  # where the user can change it
+    state_watcher: StateWatcher | None = None  # state files as the earlier turns of this process left them
+    source_folders: Sequence[str] | None = None  # of code, if the user accepted imports from their own checkout
+    verbs: Callable[[list[str], Mapping[str, str]], int] | None = None  # runs what a worker sends from its sandbox
+    network_limit: str = OPEN_NETWORK  # of the plan
+    sends_commands: bool = False  # workers send their commands to this process even without a sandbox
+
+    def __post_init__(self) -> None:
+        self.turns: list[SessionTurn] = []  # turns that were taken with these settings
+
+    def announce(self, remarks: list[str]) -> list[str]:
+        """Tells the listener remarks when they arise; returns them."""
+        for remark in remarks:
+            self.on_event(Event("note", remark))
+        return remarks
+
+    def environment_in(self, folder: str) -> dict[str, str]:
+        """Returns the variables for a worker in a folder; in a worktree, none of them points to the user's checkout."""
+        venv, go_work = own_venv(folder), os.path.isfile(f"{folder}/go.work")
+        return checkout_environment(
+            self.environment, self.home.root, folder, venv=venv, go_work=go_work, sources=self.source_folders
+        )
+
+    def has_sandbox(self, role: str, executor: str, adapter: Adapter) -> bool:
+        """Tells whether a turn runs in the sandbox; raises if the user wants one that is not available."""
+        mode = self.config.sandbox_mode(role)
+        if mode == "off":
+            self.require_open_network(role, f"the sandbox of {role} is off")
+            return False
+        from sow.system.sandbox import BWRAP, sandbox_state  # here, because it looks for bubblewrap
+
+        state = sandbox_state(mode, self.environment)
+        state.require()
+        if not state.is_on:
+            self.require_open_network(role, state.problem, state.hint)
+            return False
+        if adapter.capabilities.private_home is None and mode == BWRAP:
+            raise SowError(
+                f"{executor} cannot run in the sandbox yet, and the sandbox of {role} is {BWRAP}",
+                f"use another executor, or run it without: sow config set sandbox.roles.{role} off",
+            )
+        if adapter.capabilities.private_home is None or self.verbs is None:
+            self.require_open_network(role, f"{executor} does not run in the sandbox")
+            return False
+        self.config.sandbox_paths("read"), self.config.sandbox_paths("write"), self.config.sandbox_hosts()
+        return True
+
+    def network_of(self, role: str) -> str:
+        """Returns what an agent of this role may reach."""
+        wanted = self.config.sandbox_network(role)
+        if OPEN_NETWORK in (wanted, self.network_limit):
+            return wanted if self.network_limit == OPEN_NETWORK else self.network_limit
+        from sow.domain.network import narrower  # here, because few users limit the network
+
+        return narrower(wanted, self.network_limit)
+
+    def hosts_of(self, adapter: Adapter) -> Hosts:
+        """Returns the hosts of `network: model`: those of the CLI, of the user's variables and of the user's config."""
+        from sow.domain.network import Hosts, host_of_url
+
+        capabilities = adapter.capabilities
+        named = (host_of_url(self.environment.get(name, "")) for name in capabilities.url_variables)
+        hosts = (*capabilities.model_hosts, *filter(None, named), *self.config.sandbox_hosts())
+        return Hosts(hosts, silent=capabilities.silent_hosts)
+
+    def require_open_network(self, role: str, problem: str, hint: str = "") -> None:
+        """Raises if a turn that runs outside of the sandbox should have a limited network."""
+        network = self.network_of(role)
+        if network != OPEN_NETWORK:
+            raise SowError(
+                f"the network of {role} is limited ({network}), but {problem}",
+                hint or f"let it run in the sandbox, or run: sow config set sandbox.network_roles.{role} all",
+            )
+
+    def limits(self) -> ProcessLimits:
+        return ProcessLimits(
+            wall=self.timeout or self.config.seconds("turn_timeout"),
+            silence=self.config.seconds("silence_timeout"),
+            linger=self.config.seconds("linger_timeout"),
+            grace=self.config.seconds("stop_grace"),
+            size=int(self.config.limits["transcript_mb"][0]) << 20,
+        )
+
+    def limit_text(self, limit: str) -> str:
+        """Describes which limit stopped a turn, with the limit's name and value."""
+        name = {"timeout": "turn_timeout", "silence": "silence_timeout", "size": "transcript_mb"}.get(limit, limit)
+        value = self.config.limits[name][0] if name in self.config.limits else ""
+        if limit == "timeout":
+            from sow.domain.text.units import format_seconds  # few turns take too long
+
+            given = f"{self.timeout_name} ({format_seconds(self.timeout)})"
+            return f"it took longer than {given if self.timeout else f'limits.{name} ({value})'} allows"
+        if limit == "silence":
+            return f"its silence was longer than limits.{name} ({value}) allows"
+        return f"its output has a larger size than limits.{name} ({value} MB) allows" if limit == "size" else limit
 
 
 # Some agent CLIs retry for minutes while the model's server is busy. sow allows a few quick retries. After
@@ -55,8 +170,6 @@ def refuse_untrusted_files(settings: TurnSettings, executor: ExecutorConfig, ada
     root = settings.home.root
     steering = [name for name in adapter.capabilities.obeys if os.path.lexists(f"{root}/{name}")]
     if steering:
-        from sow.engine.turns.sow_command import holds_only_installed_files
-
         steering = [name for name in steering if not holds_only_installed_files(root, name)]
     if steering and not settings.config.trusts(root):
         raise SowError(
@@ -165,7 +278,6 @@ class AgentTurn:
         """Returns the first words of the commands that the agent may run in its folder; a judge may run no tests."""
         if self.read_only:
             return [sow_path(), "sow", "git"]
-        from sow.engine.turns.allowed_commands import worker_commands  # lazy: a judge starts sooner
 
         return worker_commands(folder, self.folder.commands(), self._is_agreed)
 
@@ -188,7 +300,6 @@ class AgentTurn:
         """Returns the commands that the agent may run as one sentence; empty if its CLI is not held to a list."""
         if not self.has_command_rules:
             return ""
-        from sow.engine.turns.allowed_commands import commands_text
 
         return commands_text(self.allowed_commands(folder))
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from sow.agents.registry import Agent, AgentRegistry
 from sow.domain.checks import refusals
-from sow.engine.runs.executor_pool import LIMITED
-from sow.engine.turns.recovery import is_needed, recover
-from sow.engine.turns.turn import AgentTurn
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.runs.run_job import LIMITED
+from sow.engine.turns.settle import is_needed, recover
+from sow.engine.turns.turn import AgentTurn, TurnSettings
 from sow.errors import SystemFailure, Waiting
 from sow.executors.adapter import Outcome
 from sow.store.runs.sessions import SessionRecord

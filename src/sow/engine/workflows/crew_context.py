@@ -12,15 +12,15 @@ from sow.domain.documents.state import MemberState, Note, Workflow
 from sow.domain.workflows import escalation, member_stages
 from sow.domain.workflows.crew_plan import ARCHITECT_VERIFIER, TIMEOUT, WorkflowPlan
 from sow.domain.workflows.lifecycle import DONE_STATUSES
-from sow.engine.runs.run_context import RUNNER, RunContext
+from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.run_job import JobQueue
-from sow.engine.turns.turn import AgentTurn
-from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.turns.turn import AgentTurn, TurnSettings
 from sow.engine.workflows import design_check
 from sow.engine.workflows.conversation import restore_edited_state
 from sow.executors.adapter import Event
 from sow.store.files.file_cache import FileCache
 from sow.store.projects import notes
+from sow.store.projects.task_updates import RUNNER
 from sow.store.workflows.folder import AgentFolder, DesignFolder, WorkflowFolder
 from sow.system import plain_file
 

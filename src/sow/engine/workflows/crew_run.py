@@ -11,9 +11,8 @@ from sow.domain.runs.scheduler import Job
 from sow.domain.workflows.lifecycle import ARCHITECT, DONE_STATUSES
 from sow.domain.workflows.member import is_removed_from_design
 from sow.engine.runs.finish import record_end
-from sow.engine.runs.loop import Loop
+from sow.engine.runs.loop import Loop, changed_states
 from sow.engine.runs.run_job import JobEnd
-from sow.engine.runs.state_guard import changed
 from sow.engine.workflows import design_check, escalate, outputs, start
 from sow.engine.workflows.crew_context import CrewContext
 from sow.engine.workflows.member_job import MemberJob
@@ -91,20 +90,20 @@ class CrewLoop(Loop):
         """Restores state that is gone or was edited by hand before anything is decided from it."""
         folder = self.context.workflow_folder
         restore.check_branch(self.context.home, self.context.folder.run["branch"])
-        if not changed(self.seen, folder.state_path) and not changed(self.seen, folder.view_path):
+        if not changed_states(self.seen, folder.state_path) and not changed_states(self.seen, folder.view_path):
             return []
         is_restored = design_state.restore(self.context.home)
         for remark in members.recover(self.context.home):
             self.context.journal("set_aside", task="", text=remark[:500])
         for path in (folder.state_path, folder.view_path):
-            changed(self.seen, path)
+            changed_states(self.seen, path)
         return ["workflow"] if is_restored else []
 
     def watch_plan(self) -> None:
         """Holds up the agents concerned if somebody edits the plan or the instructions."""
         crew = self.context
         paths = [crew.agent_folder(name).instructions_path for name in design_check.names_with_instructions(crew.plan)]
-        if any(changed(self.seen, path) for path in (crew.workflow_folder.plan_path, *paths)):
+        if any(changed_states(self.seen, path) for path in (crew.workflow_folder.plan_path, *paths)):
             self.context.load_changed_plan()
 
     def _is_over(self) -> bool:

@@ -9,7 +9,7 @@ from sow.agents.registry import AgentRegistry
 from sow.domain.text.units import counted
 from sow.domain.workflows.crew_plan import DesignProblem, RequiredAgent
 from sow.domain.workflows.design_checks import MISSING_AGENT
-from sow.engine.turns.sow_command import sow_command
+from sow.engine.turns.allowed_commands import sow_command
 from sow.engine.workflows import design_check
 from sow.engine.workflows.conversation import Conversation, RoleConversations
 from sow.engine.workflows.design_check import Design

@@ -17,7 +17,7 @@ from sow.domain.workflows import design_checks, file_checks
 from sow.domain.workflows.contract_block import remove_blocks
 from sow.domain.workflows.crew_plan import DesignProblem, WorkflowPlan
 from sow.engine.runs.judge import REPAIR
-from sow.engine.turns.sow_command import sow_command
+from sow.engine.turns.allowed_commands import sow_command
 from sow.engine.workflows.conversation import RoleConversations
 from sow.errors import SowError
 from sow.plans import workflow_plan

@@ -12,11 +12,10 @@ from sow.domain.reviews.verdict import Verdict
 from sow.domain.workflows import escalation, member_stages
 from sow.domain.workflows.crew_plan import shared_output_paths
 from sow.domain.workflows.lifecycle import DONE_STATUSES
-from sow.engine.runs import budget
-from sow.engine.runs.executor_pool import LIMITED
+from sow.engine.runs import run_context
 from sow.engine.runs.judge import JudgeQuestion, ask_judge
-from sow.engine.runs.run_job import JobEnd, RunJob, did_nothing
-from sow.engine.turns.sow_command import sow_command
+from sow.engine.runs.run_job import LIMITED, JobEnd, RunJob, did_nothing
+from sow.engine.turns.allowed_commands import sow_command
 from sow.engine.workflows import escalate, outputs, prompts
 from sow.engine.workflows.crew_context import CrewContext
 from sow.engine.workflows.member_turn import FinishedMemberTurn, MemberTurn
@@ -100,7 +99,7 @@ class MemberJob(RunJob):
         """Takes a turn of the agent, with an executor that has not reached a limit."""
         crew = self.context
         self._set_to_work()
-        question = budget.budget_question(crew.config, crew.agent_folder(self.id), self._answers())
+        question = run_context.budget_question(crew.config, crew.agent_folder(self.id), self._answers())
         if question and not crew.refuse_turn_reason():
             return self.ask(question, kind="approval")
         executor = yield from crew.pool.take(self.id, self._executors())

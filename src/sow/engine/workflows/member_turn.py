@@ -14,7 +14,7 @@ from sow.domain.documents.state import MemberState
 from sow.domain.workflows import member_stages
 from sow.domain.workflows.member import AT_WORK
 from sow.engine.runs.run_context import turn_fields
-from sow.engine.turns.sow_command import sow_command
+from sow.engine.turns.allowed_commands import sow_command
 from sow.engine.turns.task_turn import has_worked, resumable
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.workflows import outputs

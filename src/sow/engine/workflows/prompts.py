@@ -8,7 +8,7 @@ from sow.agents import briefing, crew_briefing
 from sow.agents.registry import Agent
 from sow.domain.documents.state import MemberState, Note
 from sow.domain.inputs import one_line
-from sow.engine.turns.sow_command import sow_command
+from sow.engine.turns.allowed_commands import sow_command
 
 MOST_TEXT = 60_000
 # No filled-in example in any form, because an agent could echo it.

@@ -11,7 +11,7 @@ from sow.domain.documents.state import RunSettings, Workflow
 from sow.domain.inputs import is_member
 from sow.domain.workflows.crew_plan import WorkflowPlan
 from sow.engine.consent import load_consents
-from sow.engine.runs.start import open_run_folder, recover_turn, require_commit, start_fields
+from sow.engine.runs.run_context import open_run_folder, recover_turn, require_commit, start_fields
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.workflows import design_check
 from sow.engine.workflows.crew_context import CrewContext

@@ -12,7 +12,7 @@ from sow.domain.runs import stages
 from sow.domain.task import FINAL_CHECKS_PREFIX, Actor
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
-from sow.store.projects import feedback, task_folder, task_updates, tasks
+from sow.store.projects import log, task_folder, task_updates, tasks
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskChange, TaskTransaction
 from sow.system import clock
@@ -66,7 +66,7 @@ def reopen(home: Home, ident: str, reason: str, *, actor: Actor) -> Task:
         text = (
             f"Your work on task {ident} was merged, and then reverted: {reason}\nIt is not in your worktree any more."
         )
-        feedback.add(opened.folder, text, by=actor.name, iteration=before["iteration"], now=now)
+        log.add_feedback(opened.folder, text, by=actor.name, iteration=before["iteration"], now=now)
         changed.pop("work", None)
         changed.pop("retry_count", None)
         tasks.log_act(home, actor, action="revert", text=f"task {ident} ({before['name']}): {reason}", now=now)

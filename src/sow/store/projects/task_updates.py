@@ -15,7 +15,7 @@ from sow.domain.task import ORCHESTRATOR, Actor
 from sow.domain.text.similar_text import DETAILS, without_changing_parts
 from sow.domain.text.units import counted
 from sow.store.files.checkout_home import Home
-from sow.store.projects import feedback, log, restore, task_folder, tasks
+from sow.store.projects import log, restore, task_folder, tasks
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder, load_or_repair
 from sow.store.runs import sessions
@@ -127,7 +127,7 @@ def send_back(folder: TaskFolder, project: ProjectState, text: str, *, counts: b
     now = clock.now()
 
     def change(task: Task) -> Task:
-        feedback.add(folder, text, by=RUNNER.name, iteration=task["iteration"], now=now)
+        log.add_feedback(folder, text, by=RUNNER.name, iteration=task["iteration"], now=now)
         changed, _ = rules.move(task, "in_progress", actor=RUNNER, now=now)
         if counts:
             changed["retry_count"] = task.get("retry_count", 0) + 1
@@ -143,7 +143,7 @@ def reopen(folder: TaskFolder, project: ProjectState, text: str, evidence: Seque
     def change(task: Task) -> Task:
         if task["status"] != "completed":
             return task
-        feedback.add(folder, text, by=RUNNER.name, iteration=task["iteration"], now=now)
+        log.add_feedback(folder, text, by=RUNNER.name, iteration=task["iteration"], now=now)
         moved, _ = rules.move(task, "in_progress", actor=RUNNER, now=now, may_reopen=True)
         moved["retry_count"] = task.get("retry_count", 0) + 1
         return _with_evidence(_keep_concerns(moved, task["iteration"]), evidence, task["iteration"])
@@ -229,7 +229,7 @@ def ask(
         if submitted and findings:
             task = {**task, "result": "RED"}
         if findings and task["status"] != "paused":
-            feedback.add(folder, findings, by=RUNNER.name, iteration=task["iteration"], now=now)
+            log.add_feedback(folder, findings, by=RUNNER.name, iteration=task["iteration"], now=now)
         if task["status"] == "in_progress":
             task, _ = rules.move(task, "paused", actor=RUNNER, now=now)
         if evidence:
@@ -329,8 +329,8 @@ def has_only_answer(folder: TaskFolder, task: Task) -> bool:
     if not task["questions"]:
         return False
     last = task["iteration"] - 1
-    count = sum(entry["iteration"] == str(last) for entry in feedback.read(folder))
-    return count == 1 and feedback.is_repeated(folder, task["questions"][-1]["answer"], last)
+    count = sum(entry["iteration"] == str(last) for entry in log.read_feedback(folder))
+    return count == 1 and log.is_repeated_feedback(folder, task["questions"][-1]["answer"], last)
 
 
 def has_unread_feedback(folder: TaskFolder, task: Task) -> bool:
@@ -340,7 +340,7 @@ def has_unread_feedback(folder: TaskFolder, task: Task) -> bool:
     """
     by_people = [
         entry
-        for entry in feedback.read(folder)
+        for entry in log.read_feedback(folder)
         if entry["iteration"] == str(task["iteration"]) and entry["by"] != RUNNER.name
     ]
     if not by_people or rules.is_approved(task):
@@ -354,7 +354,7 @@ def has_unread_feedback(folder: TaskFolder, task: Task) -> bool:
 
 def latest_feedback(folder: TaskFolder, task: Task) -> str:
     """Returns the feedback for the present iteration: the findings, and a person's answers to them."""
-    texts = [entry["text"] for entry in feedback.read(folder) if entry["iteration"] == str(task["iteration"] - 1)]
+    texts = [entry["text"] for entry in log.read_feedback(folder) if entry["iteration"] == str(task["iteration"] - 1)]
     return "\n\n".join(dict.fromkeys(reversed(texts)))
 
 
@@ -408,7 +408,9 @@ def said_again(task_folder: TaskFolder, task: Task, folder: str, text: str) -> s
     failed = next((command for command in failing if output_of(folder, command).strip()), "")
     if not failed:
         return ""
-    before = [entry["text"] for entry in feedback.read(task_folder) if entry["iteration"] == str(task["iteration"] - 1)]
+    before = [
+        entry["text"] for entry in log.read_feedback(task_folder) if entry["iteration"] == str(task["iteration"] - 1)
+    ]
     return failed if _body(task_folder.home.redact(text)) in map(_body, before) else ""
 
 

@@ -214,7 +214,7 @@ def _was_just_answered(opened: TaskTransaction, actor: Actor, reason: str) -> bo
     task = opened.task
     if not actor.is_worker or reason or "question" in task or not task["questions"]:
         return False
-    from sow.store.projects import feedback, log, notes
+    from sow.store.projects import log, notes
 
     if any(note["status"] == "escalated" for note in notes.load_notes(opened.folder)):
         return False
@@ -222,7 +222,7 @@ def _was_just_answered(opened: TaskTransaction, actor: Actor, reason: str) -> bo
     last_entries = log.read(opened.folder.home, opened.folder.log_path)[-1:]
     if any(entry["timestamp"] > last["answered_at"] for entry in last_entries):  # the worker asks something else by now
         return False
-    return feedback.is_repeated(opened.folder, last["answer"], task["iteration"])
+    return log.is_repeated_feedback(opened.folder, last["answer"], task["iteration"])
 
 
 def _resume_answered(paused: Task, now: str) -> Task:
@@ -304,14 +304,14 @@ def give_feedback(
     home: Home, task: str, text: str, *, actor: Actor, comments: int = 0, tree: str = ""
 ) -> tuple[TaskChange, str]:
     """Writes feedback for the next iteration; returns its path. The text can have comments on lines of a tree."""
-    from sow.store.projects import feedback
+    from sow.store.projects import log as logs
 
     now = clock.now()
     with home.lock():
         opened = TaskTransaction(home, task, actor)
         rules.refuse_ended(opened.task)
         iteration = opened.task["iteration"]
-        feedback_path = feedback.add(
+        feedback_path = logs.add_feedback(
             opened.folder, text, by=actor.name, iteration=iteration, now=now, comments=comments, tree=tree
         )
     return TaskChange(opened.folder, opened.task, opened.remarks), feedback_path
@@ -319,7 +319,8 @@ def give_feedback(
 
 def answer(home: Home, task: str, text: str, *, actor: Actor) -> TaskChange:
     """Answers a task's question: resolves its escalated notes, stores the answer as feedback, and resumes it."""
-    from sow.store.projects import feedback, notes
+    from sow.store.projects import log as logs
+    from sow.store.projects import notes
 
     texts.checked_text(text, "the answer", MOST_ANSWER)
     now = clock.now()
@@ -331,7 +332,7 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> TaskChange:
         changed: Task = {**opened.task, "updated_at": now}
         if opened.task["status"] == "paused":
             changed, _ = rules.move(opened.task, "in_progress", actor=actor, now=now)
-        feedback.add(opened.folder, text, by=actor.name, iteration=opened.task["iteration"], now=now)
+        logs.add_feedback(opened.folder, text, by=actor.name, iteration=opened.task["iteration"], now=now)
         resolved = [rules.resolve_note(entry, text, actor=actor, epoch=clock.epoch()) for entry in escalated]
         notes.replace(opened.folder, resolved)
         changed = rules.answer_question(changed, text, actor=actor, now=now)

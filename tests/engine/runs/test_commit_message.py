@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.samples import task
 
-from sow.domain.text.commit_message import LONGEST, message, subject
+from sow.engine.runs.task_job import LONGEST, commit_message, commit_subject
 
 
 @pytest.mark.parametrize(
@@ -20,18 +20,18 @@ from sow.domain.text.commit_message import LONGEST, message, subject
 )
 def test_a_subject_is_one_short_line(name: str, wanted: str) -> None:
     """A long name is cut at a word, and only a single long word in the middle."""
-    assert subject(name) == wanted
-    assert len(subject(name)) <= LONGEST
+    assert commit_subject(name) == wanted
+    assert len(commit_subject(name)) <= LONGEST
 
 
 def test_a_message_describes_the_task() -> None:
     """The body is the first paragraph of the description, in short lines, without headings and lists."""
     text = f"# Title\n\n- a list\n\n{'many words ' * 20}\n\nAnother paragraph."
-    lines = message(task(name="Add it", iteration=2), text).split("\n")
+    lines = commit_message(task(name="Add it", iteration=2), text).split("\n")
     assert lines[0] == "Add it"
     assert lines[1] == ""
     assert lines[2].startswith("many words many")
     assert lines[-1] == "Task 010, iteration 2"
     assert all(len(line) <= LONGEST for line in lines)
     assert "Another" not in "".join(lines)
-    assert message(task(name="Add it"), "") == "Add it\n\nTask 010, iteration 1"
+    assert commit_message(task(name="Add it"), "") == "Add it\n\nTask 010, iteration 1"
