@@ -192,8 +192,8 @@ SABOTAGES = {
     ),
     "a hot verb loads the json module": Sabotage(
         "cli/project/log.py",
-        "from sow.cli.command import Context\n",
-        "import json as _json\n\nfrom sow.cli.command import Context\n",
+        "from sow.cli.context import Context\n",
+        "import json as _json\n\nfrom sow.cli.context import Context\n",
         "test_hot_imports.py::test_no_heavy_module_is_loaded[log --task 010 done]",
     ),
     "a log entry's text can forge another entry": Sabotage(
