@@ -46,7 +46,7 @@ plans
 system.remote_git system.git system.sandbox system.environment
 system.checkout system.process system.channel system.caller
 system.terminal system.plain_file system.clock system
-domain.install domain.runs domain.workflows domain.inbox domain.phase domain.checks domain.reviews
+domain.install domain.runs domain.workflows domain.inbox domain.checks domain.reviews
 domain.plans domain.task domain.text domain.inputs domain.documents
 domain errors record __init__
 """.split()  # noqa: SIM905

@@ -31,7 +31,7 @@ HEAVY = {
 HOT_MODULES = """
 agents.registry agents.briefing cli.agents.agent cli.agents.spawn cli.agents.turn_output
 cli.command cli.context cli.main cli.project.log cli.tasks.note cli.tasks.task cli.worker_commands config domain.task
-domain.inputs domain.phase engine.turns.allowed_commands
+domain.inputs engine.turns.allowed_commands
 engine.turns.settle engine.turns.runner
 engine.turns.task_turn engine.turns.turn errors executors.adapter
 executors.settings executors.clis.claude

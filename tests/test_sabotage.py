@@ -107,13 +107,13 @@ SABOTAGES = {
         "cli/test_promised_commands.py::test_the_paused_pattern",
     ),
     "a phase with open tasks can be left": Sabotage(
-        "domain/phase.py",
+        "domain/task.py",
         "    for phase in phases[: current_index + 1]:\n",
         "    for phase in phases[:current_index]:\n",
         "cli/project/test_phase.py::test_an_open_task_stops_the_advance[needs_review]",
     ),
     "a task can start in a phase to come": Sabotage(
-        "domain/phase.py",
+        "domain/task.py",
         '    if _status(phases, name) == "pending":\n',
         '    if _status(phases, name) == "waiting":\n',
         "cli/project/test_phase.py::test_no_phase_can_be_skipped",

@@ -6,8 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from sow.domain.phase import PHASE
-from sow.domain.task import NOTE, TASK
+from sow.domain.task import NOTE, PHASE, TASK
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 from sow.store.formats import VERSION
 from tools import types, validators

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from support.quick_cases import all_of
 from support.samples import NOW, phase
 
-from sow.domain import phase as rules
+from sow.domain import task as task_rules
 from sow.errors import IllegalStatusChange, SowError
 
 MOVES = {
@@ -49,7 +49,7 @@ def shown(phases: list) -> str:
 )
 def test_a_new_project_begins_with_its_first_phase(names, expected):
     """The first phase of a project is active, the others pending, and without names there is one."""
-    assert shown(rules.new_phases(names, now=NOW)) == expected
+    assert shown(task_rules.new_phases(names, now=NOW)) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_a_new_project_begins_with_its_first_phase(names, expected):
 )
 def test_the_phase_of_a_plans_tasks(text, expected):
     """A plan's tasks go to implementation; without that phase they go to the current one, or the last."""
-    assert rules.default_phase(made(text)) == expected
+    assert task_rules.default_phase(made(text)) == expected
 
 
 @pytest.mark.parametrize("names", [["design", "design"], ["implement", "implementation"]])
 def test_a_duplicate_phase_is_refused(names):
     """The same phase twice, also under its alias, is refused."""
     with pytest.raises(SowError, match="is given twice"):
-        rules.new_phases(names, now=NOW)
+        task_rules.new_phases(names, now=NOW)
 
 
 @all_of(
@@ -78,7 +78,7 @@ def test_a_duplicate_phase_is_refused(names):
 def test_a_name_unfit_for_a_folder_is_refused(name):
     """A name must be a valid folder on every system."""
     with pytest.raises(SowError, match="is not a name for a phase"):
-        rules.check_name(name)
+        task_rules.check_name(name)
 
 
 PHASES = made("x design, * implementation, o integration-test, o integration-docs, ? release")
@@ -97,13 +97,13 @@ PHASES = made("x design, * implementation, o integration-test, o integration-doc
 )
 def test_a_unique_prefix_is_enough(text, name):
     """A phase is found by its name, its alias, and a prefix of no other phase."""
-    assert rules.find_name(text, PHASES) == name
+    assert task_rules.find_name(text, PHASES) == name
 
 
 def test_a_whole_name_goes_before_a_longer_one():
     """A name that is also the beginning of another is not ambiguous."""
-    assert rules.find_name("test", made("* test, o test-more")) == "test"
-    assert rules.find_name("implement", made("* implement-api, o design")) == "implement-api"
+    assert task_rules.find_name("test", made("* test, o test-more")) == "test"
+    assert task_rules.find_name("implement", made("* implement-api, o design")) == "implement-api"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_whole_name_goes_before_a_longer_one():
 def test_an_ambiguous_name_is_refused(text, message, hint):
     """Several matches, or none, are refused, and the hint lists the phases."""
     with pytest.raises(SowError) as refused:
-        rules.find_name(text, PHASES)
+        task_rules.find_name(text, PHASES)
     assert refused.value.message == message
     assert hint in refused.value.hint
 
@@ -134,7 +134,7 @@ def test_an_ambiguous_name_is_refused(text, message, hint):
 )
 def test_a_phase_is_proposed_at_its_place(before, place, after):
     """A proposed phase is at the given place, or after the active one, with its reason and its number."""
-    phases = rules.propose(made(before), "discovery", reason="a race", question=3, now=NOW, **place)
+    phases = task_rules.propose(made(before), "discovery", reason="a race", question=3, now=NOW, **place)
     assert shown(phases) == after
     (proposal,) = [phase for phase in phases if phase["name"] == "discovery"]
     assert proposal == phase("discovery", "proposed", created_at=NOW, reason="a race", question=3)
@@ -154,7 +154,7 @@ def test_a_phase_is_proposed_at_its_place(before, place, after):
 def test_an_invalid_proposal_is_refused(name, place):
     """An existing phase, a bad name and an ambiguous place are refused."""
     with pytest.raises(SowError):
-        rules.propose(PHASES, name, reason="a race", question=3, now=NOW, **place)
+        task_rules.propose(PHASES, name, reason="a race", question=3, now=NOW, **place)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_an_invalid_proposal_is_refused(name, place):
 )
 def test_an_approved_phase_takes_its_place_in_the_order(before, after):
     """After the active phase it is pending. Before it, or when all are completed, it becomes active (B1)."""
-    phases = rules.approve(made(before), "new")
+    phases = task_rules.approve_phase(made(before), "new")
     assert shown(phases) == after
     (approved,) = [phase for phase in phases if phase["name"] == "new"]
     assert "question" not in approved
@@ -189,7 +189,7 @@ def test_an_approved_phase_takes_its_place_in_the_order(before, after):
 )
 def test_a_phase_is_moved(before, place, after):
     """The first phase that is not completed is active, so that none is skipped (B1)."""
-    assert shown(rules.move(made(before), "ne", **place)) == after
+    assert shown(task_rules.move_phase(made(before), "ne", **place)) == after
 
 
 @pytest.mark.parametrize(
@@ -198,14 +198,14 @@ def test_a_phase_is_moved(before, place, after):
 def test_a_move_needs_one_place_next_to_another_phase(place):
     """No place, two places, an unknown phase and the phase itself are refused."""
     with pytest.raises(SowError):
-        rules.move(made("* design, o docs, o new"), "new", **place)
+        task_rules.move_phase(made("* design, o docs, o new"), "new", **place)
 
 
 def test_a_rejected_phase_is_removed():
     """A rejected proposal leaves the others as they are; a phase that is no proposal is never removed."""
     phases = made("x design, ? new, * test")
-    assert shown(rules.reject(phases, "new")) == "x design, * test"
-    assert rules.reject(phases, "design") == phases
+    assert shown(task_rules.reject(phases, "new")) == "x design, * test"
+    assert task_rules.reject(phases, "design") == phases
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_rejected_phase_is_removed():
 )
 def test_advancing_completes_the_phase_and_begins_the_next(before, after):
     """The next phase begins, a proposal is skipped, and after the last one all are completed."""
-    assert shown(rules.advance(made(before), {})) == after
+    assert shown(task_rules.advance(made(before), {})) == after
 
 
 @pytest.mark.parametrize(
@@ -232,19 +232,19 @@ def test_advancing_completes_the_phase_and_begins_the_next(before, after):
 def test_no_phase_is_left_with_open_tasks(open_tasks, message):
     """An open task in this phase or an earlier one stops the advance."""
     with pytest.raises(IllegalStatusChange) as refused:
-        rules.advance(made("x design, * test, o release"), open_tasks)
+        task_rules.advance(made("x design, * test, o release"), open_tasks)
     assert refused.value.message == message
 
 
 def test_open_tasks_of_later_phases_do_not_stop_an_advance():
     """Only tasks of this phase and earlier ones count."""
-    assert shown(rules.advance(made("* design, o test"), {"test": ["030"]})) == "x design, * test"
+    assert shown(task_rules.advance(made("* design, o test"), {"test": ["030"]})) == "x design, * test"
 
 
 def test_advancing_past_the_end_is_refused():
     """When all phases are completed, the error has both next steps."""
     with pytest.raises(IllegalStatusChange, match="all phases are completed") as refused:
-        rules.advance(made("x design"), {})
+        task_rules.advance(made("x design"), {})
     assert "sow phase add" in refused.value.hint
     assert "sow cleanup" in refused.value.hint
 
@@ -260,7 +260,7 @@ def test_advancing_past_the_end_is_refused():
 )
 def test_going_back_reopens_an_earlier_phase(before, name, after):
     """The earlier phase is active again, and later ones are pending."""
-    assert shown(rules.back(made(before), name)) == after
+    assert shown(task_rules.back(made(before), name)) == after
 
 
 @pytest.mark.parametrize(
@@ -276,14 +276,14 @@ def test_going_back_reopens_an_earlier_phase(before, name, after):
 def test_going_back_needs_an_earlier_phase(before, name, message):
     """The first phase has none before it; later, current and proposed ones are refused."""
     with pytest.raises(IllegalStatusChange) as refused:
-        rules.back(made(before), name)
+        task_rules.back(made(before), name)
     assert refused.value.message == message
 
 
 @pytest.mark.parametrize("name", ["design", "test"])
 def test_work_starts_in_a_phase_that_has_begun(name):
     """Tasks start in the active phase and in those before it."""
-    rules.require_begun(made("x design, * test, o release, ? new"), name)
+    task_rules.require_begun(made("x design, * test, o release, ? new"), name)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_work_starts_in_a_phase_that_has_begun(name):
 def test_no_work_starts_before_its_phase(name, message, way):
     """A pending or proposed phase starts no task, and the error says how to begin it."""
     with pytest.raises(IllegalStatusChange) as refused:
-        rules.require_begun(made("x design, * test, o release, ? new"), name)
+        task_rules.require_begun(made("x design, * test, o release, ? new"), name)
     assert refused.value.message == message
     assert way in refused.value.hint
 
@@ -305,9 +305,9 @@ def test_a_task_can_be_planned_in_any_approved_phase():
     """Tasks may be created in later phases, but not in a proposed one."""
     phases = made("x design, * test, o release, ? new")
     for name in ("design", "test", "release"):
-        rules.require_approved(phases, name)
+        task_rules.require_approved(phases, name)
     with pytest.raises(IllegalStatusChange, match="phase new is only proposed"):
-        rules.require_approved(phases, "new")
+        task_rules.require_approved(phases, "new")
 
 
 class Project(RuleBasedStateMachine):
@@ -315,7 +315,7 @@ class Project(RuleBasedStateMachine):
 
     @initialize(names=st.lists(st.sampled_from(NAMES), max_size=4, unique=True))
     def begin(self, names):
-        self.phases = rules.new_phases(names, now=NOW)
+        self.phases = task_rules.new_phases(names, now=NOW)
 
     def step(self, act, *arguments, **named):
         """Makes the move; a refused one changes nothing, and a successful one follows the table."""
@@ -337,25 +337,25 @@ class Project(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), anchor=st.sampled_from(["", *NAMES]), side=st.sampled_from(["before", "after"]))
     def propose(self, name, anchor, side):
-        self.step(rules.propose, name, reason="needed", question=1, now=NOW, **({side: anchor} if anchor else {}))
+        self.step(task_rules.propose, name, reason="needed", question=1, now=NOW, **({side: anchor} if anchor else {}))
 
     @rule(name=st.sampled_from(NAMES), anchor=st.sampled_from(NAMES), side=st.sampled_from(["before", "after"]))
     def move(self, name, anchor, side):
-        self.step(rules.move, name, **{side: anchor})
+        self.step(task_rules.move_phase, name, **{side: anchor})
 
     @precondition(lambda self: any(phase["status"] == "proposed" for phase in self.phases))
     @rule(data=st.data(), yes=st.booleans())
     def decide(self, data, yes):
         proposed = [phase["name"] for phase in self.phases if phase["status"] == "proposed"]
-        self.step(rules.approve if yes else rules.reject, data.draw(st.sampled_from(proposed)))
+        self.step(task_rules.approve_phase if yes else task_rules.reject, data.draw(st.sampled_from(proposed)))
 
     @rule(open_in=st.sets(st.sampled_from(NAMES), max_size=2))
     def advance(self, open_in):
-        self.step(rules.advance, {name: ["010"] for name in open_in})
+        self.step(task_rules.advance, {name: ["010"] for name in open_in})
 
     @rule(name=st.sampled_from(["", *NAMES]))
     def back(self, name):
-        self.step(rules.back, name)
+        self.step(task_rules.back, name)
 
     @invariant()
     def one_active_all_before_it_completed_all_behind_it_pending(self):

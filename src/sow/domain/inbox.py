@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sow.domain import phase as phases
+from sow.domain import task as task_rules
 from sow.domain.checks import refusals, task_checks
 from sow.domain.documents.state import Phase, Task
 from sow.domain.plans import graph
@@ -254,7 +254,7 @@ def next_step(
         ident = stuck[0]["id"]
         waiting = waits_for(stuck[0], {task["id"]: task["status"] for task in tasks})
         return _step(f"task {ident} waits for {', '.join(waiting)}", f"sow task show {ident}")
-    current = phases.active(stages)
+    current = task_rules.active(stages)
     if current is None:
         return last_step() or clean_up()
     planned = any(task["status"] == "pending" for task in tasks)  # all in phases that have not begun

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sow.domain.documents.state import DroppedMerge, RunMerge
-from sow.domain.text.path_pattern import folders_above
+from sow.domain.inputs import folders_above
 from sow.domain.text.units import listed
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, Repository, changed_paths, is_below, path_of

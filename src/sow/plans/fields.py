@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sow.domain import inputs
 from sow.domain.plans.plan import Plan, PlanTask, kind_of
-from sow.domain.text import path_pattern
 from sow.plans import values
 from sow.plans.values import MAX_REFERENCES, dependencies
 
@@ -103,7 +103,7 @@ def patterns(plan: Plan, whose: str, file: str, value: str, line: int) -> list[s
         return []
     protected = [part.strip(" \t\"'") for part in value.replace("`", "").split(",") if part.strip()]
     for pattern in protected:
-        problem = path_pattern.pattern_problem(pattern)
+        problem = inputs.pattern_problem(pattern)
         if problem:
             message = f"{whose}the protected path {pattern!r:.80} {problem}"
             plan.error(file, line, message, "write paths below the repository's root: tests/**, ci/, *.lock")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
-from sow.domain import phase as phases
+from sow.domain import task as task_rules
 from sow.domain.documents.state import ProjectState, Task
 from sow.domain.inbox import SHOW_RUN, Item, Step
 from sow.domain.inputs import agent_id
@@ -32,7 +32,7 @@ def _obstacle(folder: TaskFolder, project: ProjectState, task: Task) -> str:
     if task["status"] != "pending":
         return ""
     try:
-        phases.require_begun(project["phases"], folder.phase)
+        task_rules.require_begun(project["phases"], folder.phase)
         if task["depends_on"]:
             require_dependencies_done(task, statuses_of(folder.home, project, task["depends_on"]))
     except SowError as error:

@@ -11,8 +11,7 @@ from support.quick_cases import all_of
 from support.samples import ACTORS, ADA, LATER, note, task
 
 from sow.domain import task as tasks
-from sow.domain.phase import PHASE
-from sow.domain.task import NOTE, TASK
+from sow.domain.task import NOTE, PHASE, TASK
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 from sow.errors import IllegalStatusChange
 from sow.store.files.checkout_home import find

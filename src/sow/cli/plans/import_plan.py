@@ -8,7 +8,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.plans import load
 from sow.cli.progress import Progress
-from sow.domain import phase as phases
+from sow.domain import task
 from sow.domain.plans.plan import Difference
 from sow.domain.text.units import counted
 from sow.engine.launch.preflight import confirm_changes, describe_changes
@@ -42,7 +42,7 @@ def import_plan(
     if projects.exists(home):
         differences = plan_import.propose(home, projects.load(home), request)
     else:
-        stages = [phases.canonical(phase) if phase else phases.DEFAULT_PHASE]
+        stages = [task.canonical(phase) if phase else task.DEFAULT_PHASE]
         create_project = plan_import.prepare_project(home, name=reading.plan.name[:100], phases=stages, actor=actor)
         differences = plan_import.propose_without_project(request)
     if not json:

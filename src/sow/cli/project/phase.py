@@ -9,8 +9,7 @@ from sow.cli.context import Context
 from sow.cli.output import print_list
 from sow.domain import inputs
 from sow.domain.documents.state import Phase
-from sow.domain.phase import active
-from sow.domain.task import ENDED_STATUSES
+from sow.domain.task import ENDED_STATUSES, active
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.projects import phases, task_folder

@@ -10,7 +10,7 @@ from sow import __version__, version_text
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, print_findings
-from sow.domain.phase import ALIASES
+from sow.domain.task import ALIASES
 from sow.errors import InvalidFile, SowError
 from sow.store.file_kinds import validate_file
 from sow.store.formats import VERSION, schema

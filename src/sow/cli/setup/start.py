@@ -10,7 +10,7 @@ from sow.cli.open_cli import InteractiveCli, require_terminal
 from sow.cli.project.project import prepare_project
 from sow.domain import inputs
 from sow.domain.inputs import branch_slug
-from sow.domain.phase import new_phases
+from sow.domain.task import new_phases
 from sow.engine.launch import preflight
 from sow.engine.turns.allowed_commands import session_command
 from sow.errors import SowError

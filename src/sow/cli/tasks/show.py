@@ -8,7 +8,7 @@ from typing import Any
 
 from sow.cli.context import Context
 from sow.cli.output import emit, print_list, table
-from sow.domain import phase as phases
+from sow.domain import task as task_rules
 from sow.domain.checks import refusals
 from sow.domain.documents.state import Task
 from sow.domain.task import current_concerns, shown_result
@@ -26,7 +26,7 @@ RECENT = 20
 def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
     home = context.project_home()
     project = projects.load(home)
-    phase_name = phases.find_name(phase, project["phases"]) if phase else ""
+    phase_name = task_rules.find_name(phase, project["phases"]) if phase else ""
     readable, broken = task_folder.load_readable(home, project)
     selected = [
         (d, t)

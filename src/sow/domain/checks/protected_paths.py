@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sow.domain.documents.state import Check, Task
-from sow.domain.text.path_pattern import match_parts, matches, pattern_problem
+from sow.domain.inputs import match_parts, matches, pattern_problem
 
 MOST_NAMED = 8  # paths in one concern
 MOST_PATTERNS = 500  # patterns from a task's text

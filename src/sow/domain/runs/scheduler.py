@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sow.domain.documents.state import BreakerState
-from sow.domain.inputs import plain_path
+from sow.domain.inputs import folders_above, plain_path
 from sow.domain.task import Lifecycle
-from sow.domain.text.path_pattern import folders_above
 from sow.domain.text.units import dollars
 from sow.errors import IllegalStatusChange, SowError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from sow.domain import inputs as texts
+from sow.domain.inputs import folders_above
 from sow.domain.plans import graph
-from sow.domain.text.path_pattern import folders_above
 from sow.domain.workflows import crew_plan
 from sow.domain.workflows.crew_plan import DesignProblem, Member, WorkflowPlan
 from sow.errors import SowError

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
 
-from sow.domain import phase as phases
+from sow.domain import task as task_rules
 from sow.domain.checks.task_checks import Consent
 from sow.domain.documents.state import ProjectState
 from sow.domain.plans.plan import Difference
@@ -18,7 +18,7 @@ from sow.engine.launch.run_request import RunRequest
 from sow.engine.runs.loop import execute
 from sow.engine.runs.plan_run import PlanLoop
 from sow.engine.runs.run_context import RunContext, open_run_folder, recover_project, start_fields
-from sow.errors import Interrupted, InvalidFile, SowError
+from sow.errors import DONE, Interrupted, InvalidFile, SowError
 from sow.reports import run_history
 from sow.store import git_watch
 from sow.store.files import checkout_home as homes
@@ -159,7 +159,7 @@ def _import(request: RunRequest, agreed: list[Difference]) -> tuple[ProjectState
     home, reading = request.home, request.reading
     intake = reading.intake(home)
     if not projects.exists(home):
-        name, stages = reading.plan.name[:100] or "Plan", [phases.DEFAULT_PHASE]
+        name, stages = reading.plan.name[:100] or "Plan", [task_rules.DEFAULT_PHASE]
         plan_import.prepare_project(home, name=name, phases=stages, actor=request.actor)()
     diffs = plan_import.propose(home, projects.load(home), intake)
     if plan_import.summary(diffs) != plan_import.summary(agreed):
@@ -244,7 +244,7 @@ def start_facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
 def _ask_questions(request: RunRequest, folder: RunFolder, display: Display) -> tuple[int, bool]:
     """Asks the run's open questions on a terminal; returns the exit code, and whether one has an answer now."""
     code = folder.run["exit"]
-    if request.json or code == Interrupted.exit_code:
+    if request.json or code in (DONE, Interrupted.exit_code):
         return code, False
     try:
         return code, display.ask_questions(folder.run["tasks"])

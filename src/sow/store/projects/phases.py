@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain import phase
+from sow.domain import task as task_rules
 from sow.domain.documents.state import Phase, ProjectState
 from sow.domain.task import OPEN_STATUSES, Actor
 from sow.errors import SowError
@@ -29,14 +29,14 @@ def add(home: Home, name: str, *, reason: str, before: str, after: str, approved
     now = clock.now()
     with home.lock():
         project = projects.load(home)
-        phase.propose(project["phases"], name, reason=reason, before=before, after=after, question=1, now=now)
+        task_rules.propose(project["phases"], name, reason=reason, before=before, after=after, question=1, now=now)
         number = 0 if approved else projects.next_question(home, project, now)
-        phases = phase.propose(
+        phases = task_rules.propose(
             project["phases"], name, reason=reason, before=before, after=after, question=max(number, 1), now=now
         )
-        name = phase.check_name(name)
+        name = task_rules.check_name(name)
         if approved:
-            phases = phase.approve(phases, name)
+            phases = task_rules.approve_phase(phases, name)
         verb = "added" if approved else "proposed"
         _save(home, project, phases, actor, "phase_add", f"{verb} phase {name}: {reason}")
     return next(entry for entry in phases if entry["name"] == name)
@@ -46,11 +46,15 @@ def decide(home: Home, name: str, *, yes: bool, actor: Actor) -> str:
     """Approves or rejects a proposed phase for a person; returns the phase's name."""
     with home.lock():
         project = projects.load(home)
-        phase_name = phase.find_name(name, project["phases"])
+        phase_name = task_rules.find_name(name, project["phases"])
         status = next(entry["status"] for entry in project["phases"] if entry["name"] == phase_name)
         if status != "proposed":
             raise SowError(f"phase {phase_name} is {status}: it needs no approval", "see 'sow phase list'")
-        phases = phase.approve(project["phases"], phase_name) if yes else phase.reject(project["phases"], phase_name)
+        phases = (
+            task_rules.approve_phase(project["phases"], phase_name)
+            if yes
+            else task_rules.reject(project["phases"], phase_name)
+        )
         action, result = ("phase_approve", "approved") if yes else ("phase_reject", "rejected")
         _save(home, project, phases, actor, action, f"{result} phase {phase_name}")
     return phase_name
@@ -60,8 +64,8 @@ def move(home: Home, name: str, *, before: str, after: str, actor: Actor) -> lis
     """Moves a phase to another place."""
     with home.lock():
         project = projects.load(home)
-        phases = phase.move(project["phases"], name, before=before, after=after)
-        name = phase.find_name(name, phases)
+        phases = task_rules.move_phase(project["phases"], name, before=before, after=after)
+        name = task_rules.find_name(name, phases)
         order = ", ".join(entry["name"] for entry in phases)
         return _save(home, project, phases, actor, "phase_move", f"moved phase {name}; the order is: {order}")
 
@@ -79,8 +83,8 @@ def advance(home: Home, *, actor: Actor) -> list[Phase]:
         for folder, task in readable:
             if task["status"] in OPEN_STATUSES:
                 open_tasks.setdefault(folder.phase, []).append(task["id"])
-        phases = phase.advance(project["phases"], open_tasks)
-        current = phase.active(phases)
+        phases = task_rules.advance(project["phases"], open_tasks)
+        current = task_rules.active(phases)
         if current is None:
             refuse_undelivered(home, project["project_id"], [task for _, task in readable])
         goal = current["name"] if current else "the end: all phases are completed"
@@ -91,6 +95,6 @@ def go_back(home: Home, name: str, *, actor: Actor) -> list[Phase]:
     """Goes back to an earlier phase."""
     with home.lock():
         project = projects.load(home)
-        phases = phase.back(project["phases"], name)
-        current = phase.active(phases)
+        phases = task_rules.back(project["phases"], name)
+        current = task_rules.active(phases)
         return _save(home, project, phases, actor, "phase_back", f"went back to {current['name'] if current else ''}")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from sow.domain import inputs, phase
+from sow.domain import inputs
 from sow.domain import task as task_rules
 from sow.domain.documents.state import ProjectState
-from sow.domain.phase import new_phases
 from sow.domain.plans import plan as plan_rules
 from sow.domain.plans.plan import Difference, Plan, PlannedTask
-from sow.domain.task import Actor
+from sow.domain.task import Actor, new_phases
 from sow.errors import Waiting
 from sow.store.files.checkout_home import Home
 from sow.store.projects import plan_files
@@ -65,14 +64,18 @@ def state_path(home: Home, path: str) -> str:
 
 def propose(home: Home, project: ProjectState, intake: PlanImport) -> list[Difference]:
     """Returns the changes that the import would make. Changes nothing."""
-    phase.require_approved(project["phases"], _phase_of_new_tasks(intake, project))
+    task_rules.require_approved(project["phases"], _phase_of_new_tasks(intake, project))
     tasks = [task for _, task in task_folders.load_readable(home, project)[0]]
     used_ids = [folder.id for folder in task_folders.all_folders(home, project)]
     return plan_rules.compare(_wanted_tasks(intake, tasks, used_ids), tasks, set(intake.paths.values()))
 
 
 def _phase_of_new_tasks(intake: PlanImport, project: ProjectState) -> str:
-    return phase.find_name(intake.phase, project["phases"]) if intake.phase else phase.default_phase(project["phases"])
+    return (
+        task_rules.find_name(intake.phase, project["phases"])
+        if intake.phase
+        else task_rules.default_phase(project["phases"])
+    )
 
 
 def propose_without_project(intake: PlanImport) -> list[Difference]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.domain.documents.state import ProjectState
-from sow.domain.phase import DEFAULT_PHASE
+from sow.domain.task import DEFAULT_PHASE
 from sow.errors import SowError
 from sow.store.files import set_aside, state_file
 from sow.store.files.checkout_home import Home

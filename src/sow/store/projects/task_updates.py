@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from sow.domain import inputs, phase
+from sow.domain import inputs
 from sow.domain import task as rules
 from sow.domain.checks.task_checks import waived_commands
 from sow.domain.documents.state import Check, Concern, Evidence, Follows, ProjectState, Review, Task, Waiver
@@ -453,7 +453,7 @@ def create_follow_up(
         if owner is not None and "protected" in owner:
             task["protected"] = owner["protected"]
         tasks.log_act(home, RUNNER, action="task_create", text=f"task {ident}: {task['name']}", now=now)
-        folder = TaskFolder(home, phase.default_phase(project["phases"]), ident)
+        folder = TaskFolder(home, rules.default_phase(project["phases"]), ident)
         text = tasks.description_text(task["name"], description, [])
         tasks.write_task_folder(folder, task, text, project["project_id"])
     return task

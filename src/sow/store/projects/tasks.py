@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from sow.domain import inputs as texts
-from sow.domain import phase
 from sow.domain import task as rules
 from sow.domain.task import ORCHESTRATOR, Actor
 from sow.errors import SowError
@@ -50,10 +49,10 @@ def create(
     now = clock.now()
     with home.lock():
         project = projects.load(home)
-        current = phase.active(project["phases"])
+        current = rules.active(project["phases"])
         requested = phase_name or (current["name"] if current else project["phases"][-1]["name"])
-        matched_phase = phase.find_name(requested, project["phases"])
-        phase.require_approved(project["phases"], matched_phase)
+        matched_phase = rules.find_name(requested, project["phases"])
+        rules.require_approved(project["phases"], matched_phase)
         folders = task_folders.all_folders(home, project)
         ident = texts.id_after(after, [f.id for f in folders]) if after else texts.next_id(f.id for f in folders)
         for dependency in depends_on:
@@ -152,7 +151,7 @@ def check_startable(home: Home, task: str, *, actor: Actor) -> None:
 
 
 def _check_startable(opened: TaskTransaction) -> None:
-    phase.require_begun(opened.project["phases"], opened.folder.phase)
+    rules.require_begun(opened.project["phases"], opened.folder.phase)
     rules.require_dependencies_done(
         opened.task, statuses_of(opened.folder.home, opened.project, opened.task["depends_on"])
     )
