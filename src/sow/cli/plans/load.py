@@ -50,7 +50,7 @@ def plan_or_issues(context: Context, command: str, paths: list[str], *, issue: s
     with Progress("Reading issues"):
         issues = issue_plans.read_issues(home.root, context.environment, numbers=issue, label=label)
     if create_missing(home):
-        err(escape_line(f"made {home.sow}"))
+        err(escape_line(f"created {home.sow}"))
     written = issue_plans.write_plans(home, issues)
     notes(issue.note for issue in issues)
     return [issue_plans.shown_path(path, context.cwd) for path in written]

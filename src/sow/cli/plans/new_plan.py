@@ -92,7 +92,7 @@ def new_plan(
     if not commit:
         raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
     if create_missing(home):
-        err(escape_line(f"made {home.sow}"))
+        err(escape_line(f"created {home.sow}"))
     folder = planning.begin(home, wanted.text)
     command = _command(home, folder, wanted, {"--from": options["from"], "--executor": options["executor"]}, output)
     writer = PlanWriter(

@@ -124,7 +124,7 @@ def _prepare(request: RunRequest) -> tuple[ProjectState, PlanImport, Consent, li
     agreed = agreed.with_more(consent.load_consents(home, request.config, request.environment).remembered)
     preflight.leave_main(home, preflight.branch_of(request.reading))
     if create_missing(home):
-        err(escape_line(f"made {os.path.join(home.root, '.sow')}"))
+        err(escape_line(f"created {os.path.join(home.root, '.sow')}"))
     _print_notes(_recover_state(request))
     if not request.is_isolated and projects.exists(home):
         preflight.refuse_leftover_worktrees(request, projects.load(home))
