@@ -14,7 +14,7 @@ agents:
     codex: {type: simulated}
     claude-code: {type: simulated}
 END
-for each in box-a box-b; do
+for each in box-a box-b box-c; do
     mkdir -p /srv/hosts/$each/.config/sow
     echo "export PATH='$PATH'" > /srv/hosts/$each/.profile
     cp ~/.config/sow/config.yaml /srv/hosts/$each/.config/sow
@@ -59,6 +59,8 @@ sow config set cluster.address 127.0.0.1:7233
 sow config set cluster.transfer /srv/turns.git
 sow host serve &
 until_is sow cluster status
+cp ~/.config/sow/config.yaml /srv/hosts/box-c/.config/sow
+HOME=/srv/hosts/box-c sow host serve --checks 2 &
 HOME=$(cd ../home && pwd)
 export HOME
 sow cluster status

@@ -24,6 +24,10 @@ sow config set budgets.run_usd null
 sow config set review.agents quality-control security-reviewer
 sow config set deliver.bots '["review-bot[bot]"]'
 sow config set cluster.address 127.0.0.1:7233
+sow config set cluster.address temporal.example.org:7233
+sow config set cluster.tls_ca ~/.config/sow/ca.pem
+sow config set cluster.tls_cert ~/.config/sow/ada.pem
+sow config set cluster.tls_key ~/.config/sow/ada.key
 sow config set cluster.transfer ssh://git@home/srv/turns.git
 sow config set cluster.sign ~/.ssh/id_ed25519
 sow config set host.signers ~/.config/sow/signers
