@@ -227,10 +227,10 @@ def test_rendering_fills_in_the_task_and_the_full_path() -> None:
 
 
 TWICE = """import sys
-from sow.agents import prompts
+from sow.agents import briefing
 opened = []
 sys.addaudithook(lambda event, found: event == "open" and opened.append(str(found[0])))
-texts = [prompts.load("templates/implementer") for _ in range(2)]
+texts = [briefing.load_template("templates/implementer") for _ in range(2)]
 print(texts[0] == texts[1] != "", sum(path.endswith("implementer.md") for path in opened))
 """
 

@@ -149,4 +149,7 @@ def test_the_hosts_of_the_last_run(hosts: Hosts):
     assert hosts.run(on="box-a:1,box-b:1").code == 0
     hosts["box-b"].down()
     assert finding(hosts.crew.repo, f"host box-a: sow {__version__}, offers simulated, hand, judge") == ("ok", "")
-    assert finding(hosts.crew.repo, "box-b cannot be reached") == ("warning", "try: ssh box-b true")
+    assert finding(hosts.crew.repo, "box-b cannot be reached") == (
+        "warning",
+        "try: ssh box-b true; if it is gone for good, run again without --on",
+    )

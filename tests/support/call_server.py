@@ -103,7 +103,7 @@ def _load_all() -> None:
 
     for module in (*GROUPS.values(), "main", "tasks.show"):
         import_module(f"sow.cli.{module}")
-    for module in ("domain.text.yaml_nodes", "store.projects.log", "store.projects.memory", "store.formats.cue"):
+    for module in ("domain.text.yaml_nodes", "store.projects.log", "store.projects.project", "store.formats.cue"):
         import_module(f"sow.{module}")
 
 

@@ -27,7 +27,7 @@ from sow.store.workflows.folder import WorkflowFolder
 from sow.system import checkout, clock
 
 if TYPE_CHECKING:
-    from sow.system.process.child_process import Steps
+    from sow.system.process.steps import Steps
 
 PERSON_ = Actor(kind=PERSON, name="ann")
 COST = 0.25  # US dollars, of every turn

@@ -20,6 +20,7 @@ from sow.dashboard.data import paging
 from sow.dashboard.data.page_errors import PageNotFound
 from sow.errors import SowError
 from sow.reports.run_history import RunHistory
+from sow.system import environment
 
 SECRET = "hush-4711-hush-4711"
 
@@ -140,7 +141,7 @@ def test_no_secret_is_shown(tmp_path: Path, cut: int):
     """A secret in a file is masked, also if a page begins or ends within it."""
     path = tmp_path / "turn-001.md"
     path.write_text(f"ab{SECRET}cd")
-    needles = paging.redaction.needles([SECRET])
+    needles = environment.needles([SECRET])
     for start, limit in ((cut, 100), (0, max(cut, 4))):
         page = paging.file_page(str(path), str(start), str(limit), needles)
         assert not any(SECRET[at : at + 2] in page["text"] for at in range(len(SECRET) - 2))

@@ -98,10 +98,10 @@ def test_a_worker_cannot_announce_a_forged_state(plan_repo: PlanRepo) -> None:
     """A worker that announces its forged state with a lock, as sow does, is recognized by its process."""
     (plan_repo.folder / "announce.py").write_text(
         "import sys\n"
-        "from sow.store.files import checkout_home as home, write_notices\n"
+        "from sow.store.files import checkout_home as home\n"
         "here = home.find(option=sys.argv[1], environment={}, cwd='/')\n"
         f"exec({FORGE!r})\n"
-        "notice = write_notices.announce(here, task, text)\n"
+        "notice = home.announce_write(here, task, text)\n"
         "print('announced', notice is not None, flush=True)\n"
         "notice.close()\n"
     )

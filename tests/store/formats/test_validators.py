@@ -72,6 +72,7 @@ TASK = {
             "environment": "6" * 64,
             "scope": "commit",
             "tests": {"ran": 3, "failed": 1, "skipped": 2, "base": 4},
+            "host": "box-a",
         }
     ],
     "protected": ["tests/**"],
@@ -548,6 +549,7 @@ VALID: dict[str, list[Any]] = {
                 "tls_key": "/etc/me.key",
                 "lost_after": "90s",
                 "wait_for_host": "10m",
+                "fetch_mb": 2048,
             },
             "host": {
                 "name": "box-a",
@@ -556,6 +558,7 @@ VALID: dict[str, list[Any]] = {
                 "transfers": ["git@box:turns.git"],
                 "keep": "7d",
                 "checkpoint": "5m",
+                "checks": 2,
             },
             "sandbox": {
                 "mode": "auto",

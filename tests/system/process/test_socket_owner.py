@@ -20,8 +20,8 @@ Ends = tuple[tuple[str, int], tuple[str, int]]
 # A process that keeps its files from all others of its user: nobody but root sees what it has open.
 HIDING = """
 import ctypes, encodings.ascii, encodings.idna, json, os, socket, sys
-from sow.system import process_table as census; from sow.system.process import socket_owner
-census.set_process_name(sys.argv[1])
+from sow.system import caller; from sow.system.process import socket_owner
+caller.set_process_name(sys.argv[1])
 if not os.geteuid():
     os.setgroups([])
     os.setgid(65534)
