@@ -144,7 +144,7 @@ FIELDS: dict[str, dict[str, Template]] = {
         "--max-wait": (RUN, NEVER, ""),
         "--on": (f"{RUN} --isolation=none", NEVER, ""),  # with worktrees the hosts are asked
         "--cluster": (f"{RUN} --isolation=none", NEVER, ""),
-        "--give-up": (RUN, ANY, ""),  # compared with the names of hosts that have a turn
+        "--give-up": (f"{RUN} --isolation=none", ANY, ""),  # compared with the names of hosts that have a turn
     },
     "runs show": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, "")},
     "runs report": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, ""), "--out": ("", NEVER, "")},
