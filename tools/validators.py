@@ -58,9 +58,10 @@ class Writer:
             self.refuse_unknown(rule, {"enum", "type"})
             return self.call("choice", *map(repr, rule["enum"]))
         kind, *others = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
-        self.refuse_unknown(rule, {"type", *KEYWORDS[kind]})
+        known = set().union(*(KEYWORDS[name] for name in (kind, *others) if name != "null"))
+        self.refuse_unknown(rule, {"type", *known})
         null = ["null=True"] if others == ["null"] else []
-        if others and not null and (kind, others) != ("array", ["string"]):
+        if others and not null and (kind, others) not in (("array", ["string"]), ("integer", ["string"])):
             raise ValueError(f"unknown types {rule['type']}")
         if kind == "object":
             return self.object(rule, pad, null)
@@ -76,7 +77,8 @@ class Writer:
             self.names.add("flag")
             return "flag"
         least = [str(rule["minimum"])] if "minimum" in rule else []
-        return self.call("number", *least, *(["whole=True"] if kind == "integer" else []), *null)
+        text = [f"instead={self.text(rule, [])}"] if others and not null else []
+        return self.call("number", *least, *(["whole=True"] if kind == "integer" else []), *null, *text)
 
     def refuse_unknown(self, rule: Schema, known: set[str]) -> None:
         if set(rule) - known - IGNORED_KEYWORDS:

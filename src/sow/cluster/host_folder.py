@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from sow.cluster.turn_request import CHECKS, PROTOCOL, REFS, TurnRequest, is_token
 from sow.config import Config
@@ -14,6 +15,7 @@ from sow.executors.settings import adapter as find_adapter
 from sow.store.files import checkout_home
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, remove_tree_quietly
+from sow.store.formats.validation import is_account
 from sow.system import checkout, clock, git
 from sow.system.environment import user_folder
 from sow.system.sandbox import sandbox_state
@@ -98,17 +100,32 @@ def offers(config: Config, environment: Mapping[str, str]) -> dict[str, int]:
 
     Check lists of others are offered like one more executor.
     """
-    wanted: Mapping[str, int] = config.setting("host", "capacity") or {}
+    wanted: Mapping[str, int | str] = config.setting("host", "capacity") or {}
     names = wanted or config.executors
     lists = config.setting("host", "checks")
-    programs = {name: wanted.get(name, 0) for name in names if config.executor(name).find_program(environment)}
+    programs = {
+        name: read_capacity(wanted.get(name, 0))[0] for name in names if config.executor(name).find_program(environment)
+    }
     return {**programs, CHECKS: lists} if lists else programs
+
+
+def read_capacity(text: int | str) -> tuple[int, str]:
+    """Returns the number of turns at once and the account in a text such as 2@team."""
+    number, _, account = str(text).partition("@")
+    return int(number), account
+
+
+def account_of(name: str, offer: Mapping[str, Any]) -> str:
+    """Returns the account with which a host offers an executor: the host's own, if it names none."""
+    account = offer.get("account", "")
+    return account if isinstance(account, str) and is_account(account) else name
 
 
 def describe(host: HostFolder, config: Config) -> dict[str, object]:
     """Returns what other hosts must know about this one."""
     from sow import __version__
 
+    wanted: Mapping[str, int | str] = config.setting("host", "capacity") or {}
     sandbox = sandbox_state(str(config.setting("sandbox", "mode")), host.environment)
     return {
         "name": machine_name(config),
@@ -117,7 +134,12 @@ def describe(host: HostFolder, config: Config) -> dict[str, object]:
         "repository": host.repository,
         "sandbox": sandbox.is_on,
         "executors": {
-            name: {"most": most, "type": _type(config, name), "resumes": name != CHECKS and _resumes(config, name)}
+            name: {
+                "most": most,
+                "account": read_capacity(wanted.get(name, 0))[1],
+                "type": _type(config, name),
+                "resumes": name != CHECKS and _resumes(config, name),
+            }
             for name, most in offers(config, host.environment).items()
         },
     }

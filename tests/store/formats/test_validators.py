@@ -286,7 +286,10 @@ VALID: dict[str, list[Any]] = {
                     "on": "box-a:2,box-b",
                     "cluster": "127.0.0.1:7233",
                 },
-                "pools": [{"executor": "claude-code", "until": 1727540700, "reason": "5-hour limit"}],
+                "pools": [
+                    {"executor": "claude-code", "until": 1727540700, "reason": "5-hour limit"},
+                    {"executor": "codex", "account": "team", "until": 1727540700, "reason": "5-hour limit"},
+                ],
                 "breaker": {"failures": 1, "opened": 0, "until": 0},
                 "spawns": 7,
                 "head": "1" * 40,
@@ -553,7 +556,7 @@ VALID: dict[str, list[Any]] = {
             },
             "host": {
                 "name": "box-a",
-                "capacity": {"claude-code": 2},
+                "capacity": {"claude-code": 2, "codex": "1@team"},
                 "signers": "~/.config/sow/signers",
                 "transfers": ["git@box:turns.git"],
                 "keep": "7d",

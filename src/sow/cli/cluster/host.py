@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sow.cli.context import Context
 from sow.cli.output import print_list
 from sow.cluster.cluster_settings import ClusterSettings, cluster_settings, require_temporal
-from sow.cluster.host_folder import HostFolder, offers
+from sow.cluster.host_folder import HostFolder, account_of, offers
 from sow.cluster.shared_turn import is_local
 from sow.config import Config, seconds
 from sow.errors import SowError
 from sow.executors.settings import adapter as find_adapter
 from sow.executors.settings import missing_binary
+from sow.store.formats.validation import is_capacity
 from sow.system.terminal import escape_line, out
 
 if TYPE_CHECKING:
@@ -69,12 +70,13 @@ def _tell(text: str) -> None:
 
 def _capacity(config: Config, context: Context, text: str) -> dict[str, int]:
     """Returns the turns at once by executor: from the command, else from the settings, else one for each program."""
-    places: dict[str, int] = {}
+    places: dict[str, int | str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, number = part.partition("=")
-        if not number.isdigit() or not int(number) or name in places:
-            raise SowError(f"--capacity: {part!r:.80} is no capacity", "write: --capacity claude-code=2,codex=1")
-        places[name] = int(number)
+        if not is_capacity(number if "@" in number else f"{number}@x") or name in places:
+            hint = "write: --capacity claude-code=2,codex=1, or with an account: claude-code=2@team"
+            raise SowError(f"--capacity: {part!r:.80} is no capacity", hint)
+        places[name] = number
     if places:
         sections = config.sections["host"]
         sections["capacity"] = (places, "from the command")
@@ -110,7 +112,8 @@ def ask_hosts(settings: ClusterSettings) -> list[ClusterHost]:
 def as_document(host: ClusterHost) -> dict[str, Any]:
     """Returns a host for --json."""
     executors = {
-        name: {key: offer.get(key, 0) for key in ("type", "most", "used")} for name, offer in host.executors.items()
+        name: {key: offer.get(key, 0) for key in ("type", "most", "used", "account", "rests_until")}
+        for name, offer in host.executors.items()
     }
     return {
         "name": host.name,
@@ -130,13 +133,20 @@ def _rows(hosts: Sequence[ClusterHost]) -> list[tuple[str, ...]]:
             (
                 host.name,
                 str(host.facts.get("version") or host.protocol),
-                ", ".join(f"{name.lstrip(':')} {offer.get('most', 0)}" for name, offer in offered),
+                ", ".join(_capacity_text(host, name) for name in host.executors),
                 str(sum(int(offer.get("used", 0)) for _, offer in offered)),
                 f"{host.seen:.0f}s",
                 _note(host),
             )
         )
     return rows
+
+
+def _capacity_text(host: ClusterHost, name: str) -> str:
+    """Returns the turns at once of an executor, with its account if that is not the host's own."""
+    offer = host.executors[name]
+    account = account_of(host.name, offer)
+    return f"{name.lstrip(':')} {offer.get('most', 0)}{f' ({account})' if account != host.name else ''}"
 
 
 def _note(host: ClusterHost) -> str:

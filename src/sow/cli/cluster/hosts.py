@@ -14,7 +14,9 @@ COMMANDS = (
         "cluster.host:serve",
         "Take turns from a cluster until Ctrl-C",
         ADDRESS,
-        Option("--capacity", "NAME=N,…", "Turns at once, by executor (default: host.capacity, or one of each)"),
+        Option(
+            "--capacity", "NAME=N[@ACCOUNT],…", "Turns at once, by executor (default: host.capacity, or one of each)"
+        ),
         Option("--checks", "N", "Also run the checks of others, N lists at once (default: host.checks)"),
         details="SIGTERM or Ctrl-C waits for the turns that run; the second one hands over what they did so far.\n"
         "This needs the package temporalio: pip install 'sow[temporal]'",

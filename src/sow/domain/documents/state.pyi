@@ -351,6 +351,7 @@ class Pool(TypedDict):
     executor: str
     until: int
     reason: str
+    account: NotRequired[str]
 
 class BreakerState(TypedDict):
     failures: int

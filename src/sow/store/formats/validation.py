@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Check: TypeAlias = Callable[[Any], None]
 
 HEX = frozenset("0123456789abcdef")
+ACCOUNT_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@")
 CONFLICT_MARKS = ("<<<<<<< ", ">>>>>>> ")  # git begins such lines where it left a conflict
 
 
@@ -88,9 +89,21 @@ def is_duration(text: str) -> bool:
     return 0 < len(number) <= 6 and _digits(number) and text[len(number) :] in ("ms", "s", "m", "h", "d")
 
 
+def is_capacity(text: str) -> bool:
+    """2@team"""
+    number, _, account = text.partition("@")
+    return 0 < len(number) <= 4 and _digits(number) and number[0] != "0" and is_account(account)
+
+
+def is_account(text: str) -> bool:
+    """Tells whether a text can name an account, such as team or ada@example.org."""
+    return 0 < len(text) <= 64 and text.isascii() and not set(text) - ACCOUNT_LETTERS
+
+
 # format → (test, description of a valid value)
 FORMATS = {
     "sow-agent": (is_role_name, "a lower-case name such as implementer"),
+    "sow-capacity": (is_capacity, "a number such as 2, or with an account such as 2@team"),
     "sow-digest": (is_digest, "a digest in hexadecimal"),
     "sow-duration": (is_duration, "a duration such as 90s, 45m or 2h"),
     "sow-line": (is_line, "one line without control characters"),
@@ -176,13 +189,17 @@ def text(
     return check
 
 
-def number(least: float = -UNLIMITED, *, whole: bool = False, null: bool = False) -> Check:
-    """Returns the check of a number by its least value."""
+def number(
+    least: float = -UNLIMITED, *, whole: bool = False, null: bool = False, instead: Check | None = None
+) -> Check:
+    """Returns the check of a number by its least value; `instead` checks a text in its place."""
     kinds = (int,) if whole else (int, float)
     expected = ("a whole number" if whole else "a number") + (" or null" if null else "")
 
     def check(value: Any) -> None:
-        if type(value) not in kinds:
+        if type(value) is str and instead is not None:
+            instead(value)
+        elif type(value) not in kinds:
             if value is not None or not null:
                 _refuse(expected, value)
         elif value < least:

@@ -44,6 +44,7 @@ DOCUMENT = record({
         }), REQUIRED),
         'pools': (array(record({
             'executor': (text(1, 64, form='sow-line'), REQUIRED),
+            'account': (text(1, 200, form='sow-line'), OPTIONAL),
             'until': (number(0, whole=True), REQUIRED),
             'reason': (text(0, 2000), REQUIRED),
         })), OPTIONAL),

@@ -104,7 +104,7 @@ DOCUMENT = record({
     }, null=True), {}),
     'host': (record({
         'name': (text(0, 64, form='sow-line'), OPTIONAL),
-        'capacity': (mapping(number(1, whole=True)), OPTIONAL),
+        'capacity': (mapping(number(1, whole=True, instead=text(form='sow-capacity'))), OPTIONAL),
         'signers': (text(0, 4000, form='sow-line'), OPTIONAL),
         'transfers': (array(text(1, 2000, form='sow-line')), OPTIONAL),
         'keep': (text(form='sow-duration'), OPTIONAL),
