@@ -60,7 +60,8 @@ def test_hosts_are_listed_and_one_name_serves_once(cluster: TemporalCluster):
             return listed if len(listed) == 2 else []
 
         first, second = until(both, "both hosts are listed")
-        assert (first["name"], first["executors"]) == ("box-a", {"hand": {"type": "command", "most": 3, "used": 0}})
+        offer = {"type": "command", "most": 3, "used": 0, "account": "box-a", "rests_until": 0}
+        assert (first["name"], first["executors"]) == ("box-a", {"hand": offer})
         assert (second["name"], second["protocol"], second["executors"]) == ("old", "0.9.0-1", {})
         assert second["note"] == "another version of sow: takes nothing from here"
         shown = cluster.repo.ok("host", "list").out
@@ -91,6 +92,8 @@ def test_a_capacity_that_cannot_be(cluster: TemporalCluster):
     cases = (
         ("hand", "is no capacity", "--capacity claude-code=2,codex=1"),
         ("hand=0", "is no capacity", "--capacity claude-code=2"),
+        ("hand=1@", "is no capacity", "or with an account: claude-code=2@team"),
+        ("hand=1@two words", "is no capacity", "or with an account: claude-code=2@team"),
         ("hand=1,hand=2", "is no capacity", "--capacity claude-code=2"),
         ("nobody=1", "unknown executor: nobody", ""),
         ("codex=1", "executor binary not found: codex", "Install codex: npm install"),

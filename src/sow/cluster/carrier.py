@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -27,6 +27,12 @@ class TurnOrder:
     chosen: Callable[[str], None] = field(default=lambda host: None)  # called with the host before the turn starts
     tell: Callable[[str], None] = field(default=lambda text: None)  # called with a line about the progress
     wait_for_host: float = 600.0  # seconds that a turn waits for a host that has to take it
+    rests: Callable[[], Mapping[str, int]] = field(default=dict)  # the accounts that rest now, and until when
+
+    def all_rest(self, accounts: Collection[str]) -> bool:
+        """Tells whether any host may take the turn, and all accounts with which hosts could do so rest."""
+        rests = self.rests()
+        return not self.host and bool(accounts) and rests.keys() >= set(accounts)
 
     @property
     def refs(self) -> list[str]:
@@ -35,12 +41,13 @@ class TurnOrder:
 
 @dataclass(frozen=True)
 class TurnDelivery:
-    """The end of an order. `kind`: result, lost, refused, no_host, interrupted (nothing was started) or left."""
+    """The end of an order. `kind`: result, lost, refused, no_host, left; interrupted or rests if nothing started."""
 
     kind: str
     commit: str = ""  # of the result, in the user's repository
     host: str = ""
     reason: str = ""
+    account: str = ""  # which the host used
 
 
 class Carrier(Protocol):
@@ -51,6 +58,9 @@ class Carrier(Protocol):
 
     def offers(self, executor: str) -> bool:
         """Tells whether a host offers an executor."""
+
+    def accounts(self, executor: str) -> dict[str, str]:
+        """Returns the accounts with which hosts offer an executor, by the name of the host."""
 
     def capacity(self) -> int:
         """Returns how many turns all hosts take at once."""

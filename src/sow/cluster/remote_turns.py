@@ -52,6 +52,7 @@ OUTCOMES = {  # of deliveries of which nothing can be taken over
     "refused": "refused",
     "no_host": "not_found",
     "interrupted": "interrupted",
+    "rests": "limited",
 }
 DONE = object()
 CHECK_FACTS = ("kind", "command", "exit", "seconds", "passed", "iteration", "host")
@@ -100,6 +101,10 @@ class RemoteTurns(LocalTurns):
     def offers(self, executor: ExecutorConfig) -> bool:
         """Tells whether a host offers an executor."""
         return self.carrier.offers(executor.name)
+
+    def accounts(self, executor: str) -> set[str]:
+        """Returns the accounts with which hosts offer an executor."""
+        return set(self.carrier.accounts(executor).values())
 
     def executors_of(self, context: RunContext, role: str) -> list[ExecutorConfig]:
         """Returns the executor of a role, then its fallbacks that a host offers."""
@@ -152,9 +157,12 @@ class RemoteTurns(LocalTurns):
         order.host = delivery.host or order.host
         if delivery.kind == "result" and delivery.commit:
             outcome = settling.settle_review(record, Packet(context.home.root, delivery.commit))
+            outcome.account = delivery.account
         else:
-            kind = "interrupted" if delivery.kind in ("left", "interrupted") else "failed"
-            outcome = Outcome(kind, reason=delivery.reason)
+            kind = {"left": "interrupted", "interrupted": "interrupted", "rests": "limited"}.get(
+                delivery.kind, "failed"
+            )
+            outcome = Outcome(kind, reason=delivery.reason, reset_at=_first_reset(order, delivery))
             settling.end_turn(record, outcome, "reviewed")
         if context.isolation is not None:
             drop_refs(context.isolation.repository, order.refs)
@@ -248,9 +256,13 @@ class RemoteTurns(LocalTurns):
         )
 
     def can_resume(self, job: TaskJob, record: SessionRecord) -> bool:
-        """Tells whether a session is on another host, began there, and was not lost with it."""
+        """Tells whether a session is on another host whose account does not rest, and was not refused or lost there."""
         outcomes = [turn.get("outcome", "") for turn in record.session["turns"]]
-        return "host" in record.session and outcomes != ["refused"] and outcomes[-1:] not in (["lost"], ["not_found"])
+        if "host" not in record.session or outcomes == ["refused"] or outcomes[-1:] in (["lost"], ["not_found"]):
+            return False
+        executor, host = record.session["executor"], record.session["host"]
+        account = self.carrier.accounts(executor).get(host, host)
+        return account not in job.context.pool.rests(executor)
 
     def spawn(
         self, job: TaskJob, task: Task, role: Agent, executor: ExecutorConfig, *, fresh: bool, text: str
@@ -393,6 +405,7 @@ class RemoteTurns(LocalTurns):
             chosen=lambda host: self._chosen(context, turn, record, host),
             tell=lambda text: context.progress(turn.folder.id, text),
             wait_for_host=seconds(str(self.config.setting("cluster", "wait_for_host"))),
+            rests=lambda: context.pool.rests(turn.executor.name),
         )
 
     def _chosen(self, context: RunContext, turn: AgentTurn, record: SessionRecord, host: str) -> None:
@@ -436,7 +449,8 @@ class RemoteTurns(LocalTurns):
         if delivery.kind == "left":
             return _without_result(turn, record, Outcome("interrupted"), remarks)
         reason = f"{order.host}: {delivery.reason}" if delivery.kind == "result" else delivery.reason
-        commit, outcome = delivery.commit, Outcome(OUTCOMES[delivery.kind], reason=reason)
+        reset_at = _first_reset(order, delivery)
+        commit, outcome = delivery.commit, Outcome(OUTCOMES[delivery.kind], reason=reason, reset_at=reset_at)
         if delivery.kind == "lost":  # with its host, but perhaps not all of its work
             commit = isolation.repository.find_commit(order.checkpoint_ref)
             kept = "the work up to its last checkpoint is here" if commit else "its work is not here"
@@ -446,6 +460,7 @@ class RemoteTurns(LocalTurns):
             try:
                 packet = Packet(context.home.root, commit)
                 finished = yield from settling.settle(turn, record, packet, isolation.worktrees, context.verbs, remarks)
+                finished.outcome.account = delivery.account
             except BadPacket as error:
                 reason = f"the result of {order.host} cannot be taken over: {error.message}"
                 finished = _without_result(turn, record, Outcome(outcome.kind, reason=reason), remarks)
@@ -460,6 +475,11 @@ class RemoteTurns(LocalTurns):
 def _place(context: RunContext, task: str) -> str:
     """Returns the file that says which checks of a task are on another host."""
     return f"{context.checks_folder(task)}/{CHECKS_ELSEWHERE}"
+
+
+def _first_reset(order: TurnOrder, delivery: TurnDelivery) -> int:
+    """Returns when the first account can be used again, if a turn was not sent because all of them rest."""
+    return min(order.rests().values(), default=1) if delivery.kind == "rests" else 0
 
 
 def _without_result(turn: TaskTurn, record: SessionRecord, outcome: Outcome, remarks: list[str]) -> FinishedTurn:

@@ -76,7 +76,8 @@ class SharedTurn:
             self.tell({"event": "failed", "reason": facts["reason"]})
             return False
         yield from self._send(commit)
-        self.tell({"event": "ended", "commit": commit, "outcome": facts["outcome"]})
+        reset_at = facts.get("reset_at", 0)
+        self.tell({"event": "ended", "commit": commit, "outcome": facts["outcome"], "reset_at": reset_at})
         return True
 
     def _hear(self, event: dict[str, Any]) -> None:

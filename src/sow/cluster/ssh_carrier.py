@@ -8,9 +8,10 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from sow.cluster.carrier import TurnDelivery, TurnOrder
+from sow.cluster.host_folder import account_of
 from sow.cluster.transfer import NoSpace, TooLarge, Transfer, TransferFailed, run_program
 from sow.cluster.turn_request import PROTOCOL
 from sow.config import ExecutorConfig
@@ -158,6 +159,11 @@ class SshCarrier:
         """Tells whether a host offers an executor."""
         return any(executor in host.executors for host in self.hosts)
 
+    def accounts(self, executor: str) -> dict[str, str]:
+        """Returns the accounts with which hosts offer an executor, by the name of the host."""
+        offers = {host.name: host.executors[executor] for host in self.hosts if executor in host.executors}
+        return {name: account_of(name, offer) for name, offer in offers.items()}
+
     def capacity(self) -> int:
         """Returns how many turns all hosts take at once."""
         return sum(host.slots for host in self.hosts)
@@ -167,10 +173,8 @@ class SshCarrier:
         wanted = order.host
         while True:
             host = yield from self._reserve(order)
-            if host is None:
-                return TurnDelivery("no_host", reason=f"{order.host} is not a host of this run", host=order.host)
-            if host is False:
-                return TurnDelivery("left" if order.was_sent else "interrupted")
+            if isinstance(host, TurnDelivery):
+                return host
             order.chosen(host.name)
             host.used += 1
             try:
@@ -198,21 +202,28 @@ class SshCarrier:
         if transfer is not None:
             yield from transfer.remove(order.refs)
 
-    def _reserve(self, order: TurnOrder) -> Steps[SshHost | Literal[False] | None]:
-        """Waits for a free host that may take the order; None if there is none, False if a person stopped it."""
-        fitting = self._fitting(order)
-        if not fitting:
-            return None
+    def _reserve(self, order: TurnOrder) -> Steps[SshHost | TurnDelivery]:
+        """Waits for a free host that may take the order; returns the end of the order if there is none."""
+        accounts = set(self.accounts(order.executor).values())
         while True:
+            if order.all_rest(accounts):
+                return TurnDelivery("rests", reason=f"all accounts of {order.executor} rest")
+            fitting = self._fitting(order)
+            if not fitting:
+                return TurnDelivery("no_host", reason=f"{order.host} is not a host of this run", host=order.host)
             known = [host for host in fitting if not host.is_resting] or fitting
             free = [host for host in known if host.used < self._most(host, order.executor)]
             if free:
                 return max(free, key=lambda host: host.slots - host.used)
             if (yield):
-                return False
+                return TurnDelivery("left" if order.was_sent else "interrupted")
 
     def _fitting(self, order: TurnOrder) -> list[SshHost]:
-        return [host for host in self.hosts if order.executor in host.executors and order.host in ("", host.name)]
+        """Returns the hosts that may take an order, without those whose account rests."""
+        if order.host:
+            return [host for host in self.hosts if host.name == order.host and order.executor in host.executors]
+        accounts, rests = self.accounts(order.executor), order.rests()
+        return [host for host in self.hosts if host.name in accounts and accounts[host.name] not in rests]
 
     def _others(self, host: SshHost, order: TurnOrder) -> list[SshHost]:
         """Returns the other hosts that could take an order."""
@@ -243,7 +254,8 @@ class SshCarrier:
                     is_over = ended.get("event") == "ended"
                 if is_over:
                     commit = yield from watch.through(transfer.fetch(order.result_ref))
-                    return TurnDelivery("result", commit=commit, host=host.name)
+                    account = account_of(host.name, host.executors.get(order.executor, {}))
+                    return TurnDelivery("result", commit=commit, host=host.name, account=account)
             except TooLarge as error:
                 return TurnDelivery(
                     "result", host=host.name, reason=f"its result cannot be taken over: {error.message}"

@@ -24,6 +24,7 @@ from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from sow.cluster.carrier import TurnDelivery, TurnOrder
 from sow.cluster.cluster_settings import ClusterSettings
+from sow.cluster.host_folder import account_of
 from sow.cluster.transfer import TooLarge, Transfer, TransferFailed
 from sow.cluster.turn_request import CHECKS, PROTOCOL
 from sow.config import ExecutorConfig
@@ -227,6 +228,7 @@ class SentTurn:
     is_stopped: bool = False
     last_contact: float = field(default_factory=time.monotonic)  # with the server
     is_given_up: bool = False  # because no host offers its executor
+    rests: bool = False  # it was cancelled because all accounts rest
     handles: list[ActivityHandle[Any]] = field(default_factory=list)
 
 
@@ -237,6 +239,7 @@ class TemporalCarrier:
         self.settings = settings
         self.environment = remote_git.sealed_environment()
         self.hosts: list[ClusterHost] = []
+        self.used_accounts: dict[str, dict[str, str]] = {}  # by executor and host, also of hosts that came later
         self.given_up: set[asyncio.Task[None]] = set()
 
     def connect(self, root: str) -> None:
@@ -318,6 +321,11 @@ class TemporalCarrier:
         """Tells whether a host offers an executor."""
         return any(executor in host.executors for host in self.hosts)
 
+    def accounts(self, executor: str) -> dict[str, str]:
+        """Returns the accounts with which hosts offer an executor, by the name of the host."""
+        offers = {host.name: host.executors[executor] for host in self.hosts if executor in host.executors}
+        return {name: account_of(name, offer) for name, offer in offers.items()} | self.used_accounts.get(executor, {})
+
     def capacity(self) -> int:
         """Returns how many turns all hosts take at once."""
         offers = [offer for host in self.hosts for name, offer in host.executors.items() if name != CHECKS]
@@ -360,6 +368,8 @@ class TemporalCarrier:
             kind = "result"
         if kind == "lost":
             yield from transfer.try_fetch(order.checkpoint_ref)
+        if "account" in answer:
+            self.used_accounts.setdefault(order.executor, {})[host] = account_of(host, answer)
         if kind != "result":
             kind = {"failed": "refused"}.get(kind, kind)
             return TurnDelivery(kind, host=host or "the cluster" if kind == "refused" else host, reason=reason)
@@ -371,7 +381,8 @@ class TemporalCarrier:
             commit, is_there = yield from self._until_it_works(order, lambda: transfer.fetch(order.result_ref))
         except TooLarge as error:
             return TurnDelivery("result", host=host, reason=f"its result cannot be taken over: {error.message}")
-        return TurnDelivery("result", commit=commit, host=host) if is_there else TurnDelivery("left", host=host)
+        account = self.accounts(order.executor).get(host, host)
+        return TurnDelivery("result" if is_there else "left", commit=commit or "", host=host, account=account)
 
     def transfer(self, root: str, host: str = "") -> Transfer:
         """Returns the way to the packets of all hosts."""
@@ -427,6 +438,9 @@ class TemporalCarrier:
             else:
                 if answer["kind"] == "lost":
                     self._give_up(sent)
+                if answer.get("outcome") == "limited":
+                    with suppress(RPCError):
+                        await self._ask_again()  # a host that came later can have another account
                 return answer
         return answer if answer["kind"] != "busy" else {"kind": "interrupted"}
 
@@ -438,6 +452,8 @@ class TemporalCarrier:
             "transfer": self.settings.transfer,
             "title": order.title[:200],
         }
+        if not order.host:
+            words["rests"] = ",".join(f"{account}={until}" for account, until in order.rests().items())
         give_up, pause = time.monotonic() + self.settings.lost_after, FIRST_PAUSE
         while True:
             try:
@@ -497,6 +513,8 @@ class TemporalCarrier:
         """Returns what the failure of an activity means."""
         if isinstance(cause, CancelledError):
             missing = "no host offers the executor any more"
+            if sent.rests:
+                return {"kind": "rests", "reason": "all accounts of the executor rest"}
             return {"kind": "refused", "reason": missing} if sent.is_given_up else {"kind": "interrupted"}
         if isinstance(cause, ActivityTimeout) and cause.type == TimeoutType.SCHEDULE_TO_START:
             return {"kind": "no_host", "reason": "its host did not take the turn in time"}
@@ -516,11 +534,15 @@ class TemporalCarrier:
                 if beats and isinstance(beats[0], dict):
                     sent.host, sent.text = str(beats[0].get("host", "")), str(beats[0].get("text", ""))
                     continue
+                if order.all_rest(set(self.accounts(order.executor).values())):
+                    sent.rests = True
+                    await sent.handles[-1].cancel()
+                    return
                 now = time.monotonic()
                 if order.host or sent.host or now < max(began, last_look) + LOOK_FOR_HOSTS_SECONDS:
                     continue
                 last_look = now
-                hosts = await find_hosts(self.client, self.settings)
+                hosts = await self._ask_again()
                 if any(order.executor in host.executors for host in hosts):
                     last_offer, sent.text = now, f"waits for a free host that offers {order.executor}"
                 elif now > last_offer + order.wait_for_host:
@@ -532,11 +554,17 @@ class TemporalCarrier:
     async def _other_host(self, order: TurnOrder, tried: list[str]) -> str:
         """Returns a host that offers the executor and was not tried yet."""
         with suppress(RPCError):
-            hosts = await find_hosts(self.client, self.settings)
-            return next(
-                (host.name for host in hosts if order.executor in host.executors and host.name not in tried), ""
-            )
+            names = [host.name for host in await self._ask_again() if order.executor in host.executors]
+            rests, accounts = order.rests(), self.accounts(order.executor)
+            return next((name for name in names if name not in tried and accounts[name] not in rests), "")
         return ""
+
+    async def _ask_again(self) -> list[ClusterHost]:
+        """Returns the hosts that serve now, and remembers those that are new."""
+        hosts = await find_hosts(self.client, self.settings)
+        known = {host.name: host for host in [*self.hosts, *hosts] if host.executors}
+        self.hosts = list(known.values())
+        return hosts
 
     def _give_up(self, sent: SentTurn) -> None:
         """Stops a turn that counts as lost as soon as its server can be reached, since others will do the task."""

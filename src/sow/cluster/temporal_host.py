@@ -29,11 +29,15 @@ from temporalio.worker import (
 )
 
 from sow.cluster.cluster_settings import ClusterSettings
-from sow.cluster.host_folder import HostFolder, describe, machine_name
+from sow.cluster.host_folder import HostFolder, describe, machine_name, read_capacity
+from sow.cluster.settling import MOST_RESET
 from sow.cluster.temporal_client import ABOUT, TURN, connect, find_hosts, listed_hosts
 from sow.cluster.turn_request import CHECKS, PROTOCOL, is_token
 from sow.config import Config
+from sow.engine.runs.run_job import retry_time
 from sow.errors import INTERRUPTED, Waiting
+from sow.executors.adapter import Outcome
+from sow.system import clock
 from sow.system.process.program import SteppedProgram
 
 MOST_OWN = 200  # turns and questions at once that only this host can take; they wait here for a free place
@@ -41,6 +45,8 @@ MOST_STARTS = 2  # the second process packs what a killed one left
 TICK, LONGEST_BEAT = 0.05, 5.0
 CONTACT_SECONDS, CONTACT_TIMEOUT = 1.0, timedelta(seconds=5)
 MOST_FAILURES, CLOSED_SECONDS = 3, 300.0
+BELIEVED_SECONDS = 60.0  # for which a sender's word that an account rests closes the gate
+MOST_DIGITS = 12  # of a time in seconds
 LONGEST_DRAIN = timedelta(days=7)
 ENDS = ("ended", "refused", "failed")
 
@@ -50,11 +56,17 @@ class Places:
     """The turns that this host takes at once with one executor."""
 
     most: int
+    account: str
     used: int = 0
+    rests_until: float = 0.0  # because the account has reached a limit; the host asks for no turn before
 
     @property
     def are_full(self) -> bool:
         return self.used >= self.most
+
+    @property
+    def is_resting(self) -> bool:
+        return self.rests_until > time.time()
 
 
 class GateSlots(CustomSlotSupplier):
@@ -95,7 +107,9 @@ class TemporalHost:
         self.folder = folder
         self.config = config
         self.name = machine_name(config)
-        self.places = {name: Places(most) for name, most in capacity.items()}
+        wanted = config.setting("host", "capacity") or {}
+        accounts = {name: read_capacity(wanted.get(name, 0))[1] or self.name for name in capacity}
+        self.places = {name: Places(most, accounts[name]) for name, most in capacity.items()}
         self.tell = tell
         self.programs: dict[str, SteppedProgram] = {}  # by token
         self.failures = 0
@@ -207,19 +221,29 @@ class TemporalHost:
         )
 
     def _is_open(self, executor: str) -> bool:
-        return not self.places[executor].are_full and time.monotonic() >= self.closed_until
+        places = self.places[executor]
+        return not places.are_full and not places.is_resting and time.monotonic() >= self.closed_until
 
     def _about(self) -> dict[str, Any]:
         """Returns what others see of this host."""
         facts: dict[str, Any] = describe(self.folder, self.config)
         offered = facts["executors"]
         facts["executors"] = {
-            name: {**offered[name], "most": places.most, "used": places.used}
+            name: {
+                **offered[name],
+                "most": places.most,
+                "used": places.used,
+                "account": places.account,
+                "rests_until": int(places.rests_until) if places.is_resting else 0,
+            }
             for name, places in self.places.items()
             if name in offered
         }
         seconds = self.closed_until - time.monotonic()
-        facts["note"] = f"takes nothing new for {seconds / 60:.0f} minutes: {self.reason}" if seconds > 0 else ""
+        notes = [f"takes nothing new for {seconds / 60:.0f} minutes: {self.reason}"] if seconds > 0 else []
+        resting = [(name, places.rests_until) for name, places in self.places.items() if places.is_resting]
+        notes += [f"{name} rests until {clock.local(until)}" for name, until in resting]
+        facts["note"] = "; ".join(notes)
         if self.signals:
             facts["note"] = "stops when its turns have ended"
         return facts
@@ -231,6 +255,8 @@ class TemporalHost:
         places = self.places.get(executor)
         if places is None or not is_token(token) or not url:
             return self._answer("refused", reason=f"this host does not offer the executor {executor!r:.80}")
+        if not is_own:
+            self._learn_rest(places, str(words.get("rests", "")))
         while places.are_full or (not is_own and not self._is_open(executor)):
             if not is_own:
                 return self._answer("busy")
@@ -243,13 +269,25 @@ class TemporalHost:
         title = str(words.get("title", token))[:200]
         try:
             self.tell(f"{title}: started")
-            answer = await self._run(token, url)
+            answer = await self._run(token, url, places.account)
             self._count(answer)
+            if answer.get("outcome") == "limited":
+                outcome = Outcome("limited", reset_at=int(answer["reset_at"]))
+                places.rests_until = min(retry_time(outcome), time.time() + MOST_RESET)
+                self.tell(f"{executor} rests until {clock.local(places.rests_until)}")
             reason = f", {answer['reason']}"[:300] if answer.get("reason") else ""
             self.tell(f"{title}: {answer.get('outcome') or answer['kind']}{reason}")
             return answer
         finally:
             places.used -= 1
+
+    def _learn_rest(self, places: Places, rests: str) -> None:
+        """Closes the gate for a while if the sender knows that the account has reached a limit on another host."""
+        for entry in rests.split(","):
+            account, _, until = entry.partition("=")
+            if account in ("", places.account) and until.isascii() and until.isdigit() and len(until) <= MOST_DIGITS:
+                rests_until = min(float(until), time.time() + BELIEVED_SECONDS)
+                places.rests_until = max(places.rests_until, rests_until)
 
     def _transfer(self, url: str) -> str:
         """Returns the transfer repository: the sender's if this host names it, else this host's own URL of it."""
@@ -270,7 +308,7 @@ class TemporalHost:
             self.reason = f"{MOST_FAILURES} turns in a row failed here, the last one: {answer.get('reason', '')}"
             self.tell(f"takes nothing new for {CLOSED_SECONDS / 60:.0f} minutes: {self.reason}")
 
-    async def _run(self, token: str, url: str) -> dict[str, str]:
+    async def _run(self, token: str, url: str, account: str) -> dict[str, str]:
         """Runs `sow turn run`; the pipe to it ends with this process, so that no agent is left alone."""
         command = [sys.executable, "-m", "sow", "turn", "run", token, f"--transfer={url}"]
         command += ["--checks"] if CHECKS in self.places else []
@@ -287,7 +325,8 @@ class TemporalHost:
             if code >= 0:
                 break
         if event.get("event") == "ended":
-            return self._answer("result", commit=str(event.get("commit")), outcome=str(event.get("outcome")))
+            facts = {key: str(event.get(key)) for key in ("commit", "outcome", "reset_at")}
+            return self._answer("result", account=account, **facts)
         if event.get("event") in ENDS:
             return self._answer(str(event["event"]), reason=str(event.get("reason", ""))[:2000])
         if code == INTERRUPTED:

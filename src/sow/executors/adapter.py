@@ -397,6 +397,7 @@ class Outcome(Record):
     text: str = ""
     reason: str = ""
     reset_at: int = 0
+    account: str = ""  # of another host, which the turn used
 
 
 # Git commands that a judge may run: they only read, without the options that write a file or run a program.

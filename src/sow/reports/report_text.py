@@ -90,7 +90,9 @@ def late_text(entry: JournalEntry) -> str:
 
 def stop_reason(entry: JournalEntry) -> str:
     """Returns what does not continue, why and until when: `claude-code pauses until 14:30: usage limit`."""
-    subject = {"limit": f"{entry.text('executor')} pauses", "waiting": "waiting"}.get(entry.event, "nothing new starts")
+    account = entry.text("account")
+    pauses = f"{entry.text('executor')} {f'rests on the account {account}' if account else 'pauses'}"
+    subject = {"limit": pauses, "waiting": "waiting"}.get(entry.event, "nothing new starts")
     reason = entry.text("reason")
     if entry.event == "breaker":
         reason = f"{entry.count('failures')} starts failed in a row"

@@ -314,8 +314,8 @@ class Loop:
             share="none" if shared else "",
             guards=(self.budget, self.breaker),
         )
-        for pool in self.context.folder.run.get("pools", ()):
-            self._rest(pool["executor"], pool["until"])
+        for executor in {pool["executor"] for pool in self.context.folder.run.get("pools", ())}:
+            self._rest(executor)
 
     def jobs(self) -> list[Job]:
         """Returns all jobs as the scheduler needs them."""
@@ -563,7 +563,7 @@ class Loop:
         elif entry["event"] == "turn_ended":
             add_cost(self.budget, entry)
         elif entry["event"] == "limit":
-            self._rest(entry["executor"], entry["until"])
+            self._rest(entry["executor"])
         else:
             self._hear_question(entry)
 
@@ -574,8 +574,11 @@ class Loop:
         elif entry["event"] == "question" and isinstance(key[0], str) and isinstance(key[1], int | str):
             self.open_questions[key[0], key[1]] = None
 
-    def _rest(self, executor: str, until: float) -> None:
+    def _rest(self, executor: str) -> None:
         """Starts nothing with an executor until its limit ends; moves waiting jobs to a free one."""
+        until = self.context.pool.limited_until(executor)
+        if not until:  # another account takes over
+            return
         self.scheduler.pause(executor, until)
         for ident, status in self.scheduler.statuses().items():
             if status == "waiting":

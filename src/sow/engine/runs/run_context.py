@@ -98,6 +98,10 @@ class LocalTurns:
         """Tells whether another host offers an executor."""
         return False
 
+    def accounts(self, executor: str) -> set[str]:
+        """Returns the accounts with which other hosts offer an executor."""
+        return set()
+
     def executors_of(self, context: RunContext, role: str) -> list[ExecutorConfig]:
         """Returns the executor of a role, then its fallbacks that can take turns."""
         return context.executors_of(role)

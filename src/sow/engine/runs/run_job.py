@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sow.domain.task import PERSON, Actor
 from sow.executors.settings import adapter as find_adapter
@@ -146,18 +146,27 @@ class ExecutorPool:
             self.running_turns[executor.name] -= 1
 
     def mark_limited(self, executor: str, outcome: Outcome) -> None:
-        """Records that an executor has reached a limit: nothing starts there until it ends."""
-        run, until, reason = self.context.folder.run, int(_retry_time(outcome)), outcome.reason[:2000]
-        kept_pools = [pool for pool in run.get("pools", []) if pool["executor"] != executor]
-        run["pools"] = [*kept_pools, {"executor": executor, "until": until, "reason": reason}]
+        """Records that an executor has reached a limit: nothing starts there, or on that account, until it ends."""
+        account = outcome.account if outcome.kind == "limited" else ""
+        run, until, reason = self.context.folder.run, int(retry_time(outcome)), outcome.reason[:2000]
+        kept = [
+            pool for pool in run.get("pools", []) if (pool["executor"], pool.get("account", "")) != (executor, account)
+        ]
+        facts: dict[str, Any] = {"executor": executor, "until": until, "reason": reason}
+        facts |= {"account": account} if account else {}
+        run["pools"] = [*kept, facts]  # type: ignore[list-item]
         self.context.folder.save()
-        self.context.journal("limit", executor=executor, until=until, reason=reason)
+        self.context.journal("limit", **facts)
 
-    def limited_until(self, executor: str) -> float:
-        """Returns when an executor may be used again; 0 if it may be used now."""
-        pools = self.context.folder.run.get("pools", ())
-        ends = [pool["until"] for pool in pools if pool["executor"] == executor]
-        return max((end for end in ends if end > time.time()), default=0)
+    def rests(self, executor: str) -> dict[str, int]:
+        """Returns until when the accounts of an executor rest; "" is all of them."""
+        pools = [pool for pool in self.context.folder.run.get("pools", ()) if pool["executor"] == executor]
+        return {pool.get("account", ""): pool["until"] for pool in pools if pool["until"] > time.time()}
+
+    def limited_until(self, executor: str) -> int:
+        """Returns when an executor may be used again; 0 if it may be used now, on at least one account."""
+        rests, accounts = self.rests(executor), self.context.turns.accounts(executor)
+        return max(rests.get("", 0), min((rests.get(account, 0) for account in accounts), default=0))
 
     def free(self, executors: Sequence[ExecutorConfig]) -> list[ExecutorConfig]:
         """Returns the executors that have not reached a limit."""
@@ -170,7 +179,7 @@ class ExecutorPool:
         return {name: int(limit) for name, limit in limits.items() if limit}
 
 
-def _retry_time(outcome: Outcome) -> float:
+def retry_time(outcome: Outcome) -> float:
     """Returns when an executor that is limited or overloaded is tried again."""
     wait = LIMITED_SECONDS if outcome.kind == "limited" else OVERLOADED_SECONDS
     return max(float(outcome.reset_at), time.time() + 1) if outcome.reset_at else time.time() + wait
