@@ -42,6 +42,10 @@ exits() {
     "$@" || code=$?
     [ "$code" = "$wanted" ] || { echo "exit $code instead of $wanted: $*" >&2; exit 1; }
 }
+ended() {  # ends a command in the background, however far it is
+    kill "$1"
+    wait "$1" || true
+}
 until_is() {  # until a command succeeds
     for _ in $(seq 600); do if "$@" >/dev/null 2>&1; then return; fi; sleep 0.1; done
     echo "in vain: $*" >&2

@@ -38,10 +38,10 @@ sow run plan.md --on box-a:2,box-b:1
 
 sow cluster dev --port 7400 --transfer /srv/sow.git &
 until_is test -d /srv/sow.git/objects
-kill %1 && exits 143 wait %1
+ended $!
 sow cluster dev &
 until_is python3 -c 'import socket; socket.create_connection(("127.0.0.1", 7233))'
-kill %2 && exits 143 wait %2
+ended $!
 sow cluster dev --transfer /srv/turns.git &
 until_is python3 -c 'import socket; socket.create_connection(("127.0.0.1", 7233))'
 sow config set cluster.address 127.0.0.1:7233
@@ -51,7 +51,9 @@ box() {
 }
 box sow config set cluster.address 127.0.0.1:7233
 box sow config set cluster.transfer /srv/turns.git
-box sow host serve --capacity claude-code=2,codex=1 &
+box sow config set host.capacity.claude-code 2@team
+box sow config set host.capacity.codex 1
+box sow host serve --capacity claude-code=2@team,codex=1 &
 until_is sh -c 'sow host list | grep -q codex'
 HOME=/srv/hosts/box-b
 export HOME

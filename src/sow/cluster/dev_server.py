@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from sow.errors import SowError, SystemFailure, Waiting
+from sow.errors import Interrupted, SowError, SystemFailure, Waiting
 from sow.executors.settings import find_binary
 from sow.system import git
 from sow.system.environment import user_folder
@@ -72,7 +72,9 @@ class DevServer:
                 reason = server.errors().rpartition("\n")[2][:300]
                 server.end()
                 raise SystemFailure(f"the Temporal server did not start: {reason}", f"try: {program} server start-dev")
-            yield
+            if (yield):
+                server.end()
+                raise Interrupted("interrupted before the Temporal server was ready", "start it again: sow cluster dev")
         return server
 
     def follow(self, server: SteppedProgram) -> Steps[bool]:

@@ -52,6 +52,24 @@ def test_a_server_for_ones_own_hosts(bare_repo: Repo, tmp_path: Path):
     assert (Path(bare_repo.environment["HOME"]) / ".local/state/sow/cluster/temporal.db").exists()
 
 
+def test_a_server_that_still_starts_can_be_stopped(bare_repo: Repo, tmp_path: Path):
+    """Ctrl-C before the server answers ends it, too."""
+    port, transfer = free_port(), tmp_path / "transfer.git"
+    data = Path(bare_repo.environment["HOME"], ".local/state/sow/cluster/temporal.db")
+    words = [SOW, "cluster", "dev", "--port", str(port), "--transfer", str(transfer)]
+    dev = subprocess.Popen(words, cwd="/", env=bare_repo.environment, stdout=subprocess.DEVNULL)
+    try:
+        until(data.exists, "the server starts")
+        dev.send_signal(signal.SIGINT)
+        assert dev.wait(timeout=PATIENCE) in (0, 130)  # 0 if it was ready already
+    finally:
+        if dev.poll() is None:
+            dev.kill()
+            dev.wait(timeout=PATIENCE)
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
 def test_what_lacks_is_listed_with_the_next_step(bare_repo: Repo, tmp_path: Path):
     """A missing server, a missing transfer repository and a missing key are three errors of one call."""
     configure(bare_repo, address="127.0.0.1:1", sign=str(tmp_path / "key"))
