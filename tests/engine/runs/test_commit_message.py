@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.samples import task
 
-from sow.engine.runs.task_job import LONGEST, commit_message, commit_subject
+from sow.engine.runs.task_job import LONGEST, commit_subject, delivered_message
 
 
 @pytest.mark.parametrize(
@@ -27,11 +27,11 @@ def test_a_subject_is_one_short_line(name: str, wanted: str) -> None:
 def test_a_message_describes_the_task() -> None:
     """The body is the first paragraph of the description, in short lines, without headings and lists."""
     text = f"# Title\n\n- a list\n\n{'many words ' * 20}\n\nAnother paragraph."
-    lines = commit_message(task(name="Add it", iteration=2), text).split("\n")
+    lines = delivered_message(task(name="Add it", iteration=2), text).split("\n")
     assert lines[0] == "Add it"
     assert lines[1] == ""
     assert lines[2].startswith("many words many")
     assert lines[-1] == "Task 010, iteration 2"
     assert all(len(line) <= LONGEST for line in lines)
     assert "Another" not in "".join(lines)
-    assert commit_message(task(name="Add it"), "") == "Add it\n\nTask 010, iteration 1"
+    assert delivered_message(task(name="Add it"), "") == "Add it\n\nTask 010, iteration 1"

@@ -50,7 +50,7 @@ def commit_subject(name: str) -> str:
     return f"{cut.rstrip(' ,;:.-')}…"
 
 
-def commit_message(task: Task, description: str) -> str:
+def delivered_message(task: Task, description: str) -> str:
     """Returns a message of the subject, a short description, and the task's id and iteration."""
     body = _wrapped(_first_paragraph(description, task["name"]))
     parts = [commit_subject(task["name"]), body, f"Task {task['id']}, iteration {task['iteration']}"]
@@ -109,7 +109,7 @@ class TaskJob(RunJob):
         handlers = {
             "start": self._start,
             "resume": self._resume,
-            "check": self._check,
+            "check": self._check_collected,
             "review": lambda task: review(self, task),
             "merge": self._merge,
         }
@@ -316,7 +316,7 @@ class TaskJob(RunJob):
         if rules.is_approved(task):  # the person may have resolved a conflict there
             collect.commit_resolved_merge(isolation.repository, task)
         base = isolation.base_of(self.id)
-        collected = isolation.worktrees.collect(self.id, task["iteration"], task_updates.commit_message(task), base)
+        collected = isolation.worktrees.collect(self.id, task["iteration"], task_updates.collected_message(task), base)
         self.remarks += collected.remarks
         # Concerns come before the work is recorded, because only then does a crash repeat this stage.
         if not collected.paths and not task.get("allow_empty"):
@@ -332,7 +332,7 @@ class TaskJob(RunJob):
         facts = {"commit": collected.commit, "files": len(collected.paths), "remarks": collected.remarks}
         self.context.journal("collected", task=self.id, iteration=task["iteration"], **facts)
 
-    def _check(self, task: Task) -> Steps[JobEnd | None]:
+    def _check_collected(self, task: Task) -> Steps[JobEnd | None]:
         """Runs the whole list on the collected commit, so that the worker gets all results at once.
 
         If it passes, the lists that an earlier merge of this task broke run too.
@@ -419,7 +419,7 @@ def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
     tried = integration.try_merge(job.id, task["iteration"], work, _message(job, task))
     if tried.conflicts:
         _conflict(job, task, tried, integration.branch)
-    elif (yield from _check(job, task, tried)) and not task_updates.has_unread_feedback(job.folder, task):
+    elif (yield from _check_merged(job, task, tried)) and not task_updates.has_unread_feedback(job.folder, task):
         integration.record_merge(tried, task=job.id, iteration=task["iteration"], work=work)
         empty = not repository.changed_paths(integration.repository, task["work"]["base"], work)
         facts = {"commit": tried.commit, **({"empty": True} if empty else {})}
@@ -431,21 +431,21 @@ def _message(job: TaskJob, task: Task) -> str:
         description = job.folder.home.read(job.folder.description_path)
     except (FileNotFoundError, SowError):  # the message is for people, so the name alone is enough
         description = ""
-    return commit_message(task, description)
+    return delivered_message(task, description)
 
 
-def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
+def _check_merged(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
     """Runs the task's check list on the merged tree, and the lists that an earlier merge of the task broke."""
     own = task_checks.checks_of(task)
     for checks in (own, *(broken for broken, _ in final_checks.broken_by(job.context, task))):
-        if checks and not (yield from _check_list(job, task, tried, checks)):
+        if checks and not (yield from _check_merged_list(job, task, tried, checks)):
             return False
     if own and not is_set_up(job.context, tried.tree):  # else the final checks repeat it in a fresh environment
         job.context.passed_lists.add((tried.tree, task_checks.digest(own)))
     return True
 
 
-def _check_list(job: TaskJob, task: Task, tried: Merge, checks: list[Check]) -> Steps[bool]:
+def _check_merged_list(job: TaskJob, task: Task, tried: Merge, checks: list[Check]) -> Steps[bool]:
     """Runs a list on the merged tree, unless the whole list passed on an equal tree already."""
     earlier = reusable_evidence(job.context, task.get("evidence", ()), checks, tried.tree)
     if earlier:

@@ -459,7 +459,7 @@ def create_follow_up(
     return task
 
 
-def commit_message(task: Task) -> str:
+def collected_message(task: Task) -> str:
     """Returns the message of the commit that holds a worker's work."""
     return f"{task['name']}\n\nTask {task['id']}, iteration {task['iteration']}"
 
