@@ -1,4 +1,4 @@
-"""Builds the prompts for a verifier and the workflow architect during a run: facts as data, and the answer's form."""
+"""Builds the architects' prompts during a run, and the lists and answer forms that a verifier's prompt uses too."""
 
 from __future__ import annotations
 
