@@ -64,6 +64,8 @@ class Actor:
         return self.kind == WORKER
 
 
+ANSWERER = Actor(kind=PERSON, name="standing-answer")  # gives answers that a person gave earlier
+
 OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
 ENDED_STATUSES = ("completed", "abandoned")
 FIELDS = (

@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from support.quick_cases import all_of
 
 from sow.domain.reviews import finding as findings
+from sow.domain.reviews.finding import identity, repeated_errors
 from sow.domain.reviews.verdict import (
     FLAGS,
     REVIEW,
     Verdict,
     combined,
-    identity,
     may_retry,
     parse,
-    repeated_errors,
-    similar,
 )
+from sow.domain.text.similar_text import similar
 
 NONCE = "k3-9f1c7a"
 ERROR = {"severity": "error", "text": "No test", "rule": "tests", "file": "src/a.py", "symbol": "login"}

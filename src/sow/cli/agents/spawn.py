@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sow.engine.turns.task_turn import FinishedTurn
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskChange
-    from sow.system.process.child_process import Steps
+    from sow.system.process.steps import Steps
 
 
 class TurnOptions:

@@ -9,10 +9,7 @@ from typing import Any
 
 from sow.domain.documents.state import Finding, VerificationResults
 from sow.domain.reviews import finding as findings_of
-from sow.domain.reviews.finding import identity as identity
-from sow.domain.reviews.finding import repeated_errors as repeated_errors
 from sow.domain.text.markdown_text import MarkdownLine, MarkdownText, parse_markdown
-from sow.domain.text.similar_text import similar as similar
 
 MAX_READ = 64 << 10
 BOLD = ("**", "__")

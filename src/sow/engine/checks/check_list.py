@@ -23,7 +23,7 @@ from sow.domain.documents.state import Check, Evidence, TestCounts
 from sow.domain.inputs import is_task_id
 from sow.domain.network import ALL, NONE, narrower
 from sow.domain.plans import command_line
-from sow.domain.task import PERSON, Actor
+from sow.domain.task import ANSWERER
 from sow.engine.checks import setup_plan
 from sow.engine.checks.setup_plan import Setup, commit_reader
 from sow.engine.consent import require
@@ -51,7 +51,6 @@ OPEN, OFFLINE = "checks may use the network", "checks run without the network"
 ANSWERS = {"y": OPEN, "yes": OPEN, "n": OFFLINE, "no": OFFLINE}
 QUESTION = "checks of this repository pass only with the network"
 NOTHING = {"text": ""}
-ANSWERER = Actor(kind=PERSON, name="standing-answer")
 HINT = "may its checks use the network? Answer yes or no; the answer counts for this repository, also in later runs"
 
 

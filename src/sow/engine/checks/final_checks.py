@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.engine.runs.run_context import RunContext
     from sow.engine.runs.task_job import TaskJob
-    from sow.system.process.child_process import Steps
+    from sow.system.process.steps import Steps
 Lists = Mapping[str, tuple[list[Check], list[str]]]
 
 CHOICES = (

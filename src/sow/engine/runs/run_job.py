@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sow.domain.task import PERSON, Actor
+from sow.domain.task import ANSWERER, Actor
 from sow.executors.settings import adapter as find_adapter
 from sow.store.user.saved_answers import SavedAnswers
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sow.system.process.steps import Steps
 
 ORIGIN = "standing"  # of an answer that the user saved, in the journal
-ANSWERER = Actor(kind=PERSON, name="standing-answer")
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sow.engine.runs.task_job import TaskJob
     from sow.engine.turns.task_turn import FinishedTurn
     from sow.store.runs.sessions import SessionRecord
-    from sow.system.process.child_process import Steps
+    from sow.system.process.steps import Steps
 
 MOST_LOST = 3  # turns of one iteration that are lost with their machines, before a person is asked
 GO_ON = "Your last turn was interrupted. Look at what is there (git status, git log), and continue the task."

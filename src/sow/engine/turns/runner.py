@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sow.executors.adapter import Outcome
     from sow.store.files.checkout_home import Home
     from sow.store.runs.sessions import SessionRecord
-    from sow.system.process.child_process import Steps
+    from sow.system.process.steps import Steps
 
 MAX_REPORT = 1 << 20
 NO_CONNECTION = "the sandbox lets this agent reach its model and the hosts of your settings only"

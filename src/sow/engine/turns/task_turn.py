@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
-    from sow.system.process.child_process import Steps
+    from sow.system.process.steps import Steps
 
 INTERRUPTED_KINDS = ("interrupted", "timeout", "limited", "overloaded")  # ends that say nothing about the worker
 MOST_LOGGED = 2000

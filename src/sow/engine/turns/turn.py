@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from sow.store.runs.sessions import SessionRecord
     from sow.store.state_watcher import StateWatcher
     from sow.store.workflows.folder import AgentFolder
-    from sow.system.process.child_process import Steps
+    from sow.system.process.steps import Steps
 
 OPEN_NETWORK = "all"
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sow.engine.workflows.crew_context import CrewContext
     from sow.engine.workflows.design_check import Design
     from sow.engine.workflows.member_job import MemberJob
-    from sow.system.process.child_process import Steps
+    from sow.system.process.steps import Steps
 
 MOST_DECISION = 20_000
 

@@ -22,17 +22,13 @@ from sow.system.process import process_tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from sow.system.caller import ProcessTable
-    from sow.system.process.network_proxy import NetworkProxy
-    from sow.system.sandbox import Box
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import FrameType
     from typing import Any, TypeVar
 
-    from sow.system.process.steps import Steps as Steps
+    from sow.system.caller import ProcessTable
+    from sow.system.process.network_proxy import NetworkProxy
+    from sow.system.process.steps import Steps
+    from sow.system.sandbox import Box
 
     T = TypeVar("T")
 
