@@ -6,9 +6,11 @@ from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 LONGEST_PATTERN = 1000
+LONGEST_BRANCH = 200
+NEVER_IN_BRANCH = frozenset(" ~^:?*[\\")
 
 
 def folders_above(path: str) -> list[str]:
@@ -41,47 +43,6 @@ def _closed(part: str) -> bool:
             return False
         start = part.find("[", end)
     return True
-
-
-def matches(pattern: str, path: str) -> bool:
-    """Returns whether a path, or a folder that contains it, matches a pattern.
-
-    `*` and `?` match within one folder, `**` matches any number of folders. A pattern without a slash matches in every
-    folder.
-    """
-    from fnmatch import fnmatchcase
-
-    pattern_parts = pattern.rstrip("/").split("/")
-    if len(pattern_parts) == 1 and pattern_parts != ["**"]:
-        return any(fnmatchcase(part, pattern_parts[0]) for part in path.split("/"))
-    return match_parts([*pattern_parts, "**"], path.split("/"))
-
-
-def match_parts(pattern_parts: Sequence[str], parts: Sequence[str]) -> bool:
-    """Matches part by part. After a mismatch only the last `**` takes one more part, so the time is bounded."""
-    from fnmatch import fnmatchcase
-
-    pattern_index = part_index = 0
-    star, star_end = -1, 0
-    while part_index < len(parts):  # `**` also matches no part
-        if pattern_index < len(pattern_parts) and pattern_parts[pattern_index] == "**":
-            star, star_end = pattern_index, part_index
-            pattern_index += 1
-        elif pattern_index < len(pattern_parts) and fnmatchcase(parts[part_index], pattern_parts[pattern_index]):
-            pattern_index += 1
-            part_index += 1
-        elif star >= 0:
-            star_end += 1
-            pattern_index, part_index = star + 1, star_end
-        else:
-            return False
-    while pattern_index < len(pattern_parts) and pattern_parts[pattern_index] == "**":
-        pattern_index += 1
-    return pattern_index == len(pattern_parts)
-
-
-LONGEST_BRANCH = 200
-NEVER_IN_BRANCH = frozenset(" ~^:?*[\\")
 
 
 def is_branch_name(text: str) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from support.quick_cases import all_of
 
-from sow.domain.checks.protected_paths import PathChange, concerns, is_test, violations
-from sow.domain.inputs import matches, pattern_problem
+from sow.domain.checks.protected_paths import PathChange, concerns, is_test, matches, violations
+from sow.domain.inputs import pattern_problem
 
 RUN = "it changes how tests are run"
 CI = "it changes CI files"

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sow.domain.documents.state import Check, Task
-from sow.domain.inputs import match_parts, matches, pattern_problem
+from sow.domain.inputs import pattern_problem
 
 MOST_NAMED = 8  # paths in one concern
 MOST_PATTERNS = 500  # patterns from a task's text
@@ -86,6 +86,39 @@ class PathChange:
 def violations(changes: Iterable[PathChange], patterns: Sequence[str]) -> list[PathChange]:
     """Returns the changes of protected paths."""
     return [change for change in changes if any(matches(pattern, change.path) for pattern in patterns)]
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Returns whether a path, or a folder that contains it, matches a pattern.
+
+    `*` and `?` match within one folder, `**` matches any number of folders. A pattern without a slash matches in every
+    folder.
+    """
+    pattern_parts = pattern.rstrip("/").split("/")
+    if len(pattern_parts) == 1 and pattern_parts != ["**"]:
+        return any(fnmatchcase(part, pattern_parts[0]) for part in path.split("/"))
+    return match_parts([*pattern_parts, "**"], path.split("/"))
+
+
+def match_parts(pattern_parts: Sequence[str], parts: Sequence[str]) -> bool:
+    """Matches part by part. After a mismatch only the last `**` takes one more part, so the time is bounded."""
+    pattern_index = part_index = 0
+    star, star_end = -1, 0
+    while part_index < len(parts):  # `**` also matches no part
+        if pattern_index < len(pattern_parts) and pattern_parts[pattern_index] == "**":
+            star, star_end = pattern_index, part_index
+            pattern_index += 1
+        elif pattern_index < len(pattern_parts) and fnmatchcase(parts[part_index], pattern_parts[pattern_index]):
+            pattern_index += 1
+            part_index += 1
+        elif star >= 0:
+            star_end += 1
+            pattern_index, part_index = star + 1, star_end
+        else:
+            return False
+    while pattern_index < len(pattern_parts) and pattern_parts[pattern_index] == "**":
+        pattern_index += 1
+    return pattern_index == len(pattern_parts)
 
 
 def needs_text(path: str) -> bool:
