@@ -1,4 +1,4 @@
-"""Says of a task what continues it, and everything else about it in one document; finds tasks that nobody continues.
+"""Describes a task in one document, with the command that continues it, and finds tasks that nobody continues.
 
 A task of a run continues with the command of that run, any other task with its worker. After a crash an agent may still
 run, and its turn must end first.

@@ -1,5 +1,6 @@
-"""Presents the agents of a workflow as tasks, for the rows of a report.
-Builds the report of a run from its journal, the states of its tasks and its session records.
+"""Builds the report of a run from its journal, the states of its tasks and its session records.
+
+The agents of a workflow are shown as tasks.
 """
 
 from __future__ import annotations
@@ -30,71 +31,6 @@ from sow.store.runs.run_folder import RunFolder, is_workflow_run
 from sow.store.workflows import archive
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.clock import epoch_of
-
-
-def crew_states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
-    """Returns the current states of the crew, or None if the run belongs to another workflow."""
-    folder = WorkflowFolder(home)
-    if not folder.exists():
-        return None
-    workflow = folder.workflow()
-    if workflow["id"] != workflow_id:
-        return None
-    return crew_tasks(workflow)
-
-
-def crew_tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
-    """Returns every agent as a task, by its name, with the questions that were answered."""
-    rows = {name: _task(member) for name, member in workflow["members"].items()}
-    for name, row in rows.items():
-        if is_removed_from_design(name, workflow):
-            row["status"] = "abandoned"
-    for answer in workflow.get("answers", []):
-        if answer["member"] in rows:
-            rows[answer["member"]]["questions"].append({**answer, "number": f"w{answer['number']}"})
-    return rows
-
-
-def archived_crew_tasks(home: Home, workflow_id: str) -> dict[str, dict[str, Any]]:
-    """Returns the agents of an archived workflow as tasks, or none if it is not in the archive."""
-    from sow.store.validators.workflow import validate  # few reports are about an archived workflow
-
-    for name in archive.names(home):
-        with suppress(SowError):
-            path = f"{WorkflowFolder(home).archive_folder}/{name}/{archive.STATE}"
-            workflow: Workflow = state_file.read(home, path, validate)["workflow"]
-            if workflow["id"] == workflow_id:
-                return crew_tasks(workflow)
-    return {}
-
-
-def _task(member: MemberState) -> dict[str, Any]:
-    asks = "question" in member
-    status = "paused" if asks and member["status"] != "failed" else task_status(member["status"])
-    task: dict[str, Any] = {
-        "name": member["task_id"],
-        "assigned_agent": member["agent"],
-        "status": status,
-        "iteration": member["iteration"],
-        "depends_on": member["dependencies"],
-        "retry_count": member["rounds"],
-        "questions": [],
-    }
-    if asks:
-        task["question"] = {"number": f"w{member['question']['number']}", "text": member["question"]["text"]}
-    return task
-
-
-def is_workflow_missing(home: Home, run: Run) -> bool:
-    """Returns whether the workflow of a run is not here, because it is archived or on another branch."""
-    if not is_workflow_run(run):
-        return False
-    folder = WorkflowFolder(home)
-    try:
-        return not folder.exists() or folder.workflow()["id"] != run["project_id"]
-    except SowError:  # the workflow is here but broken
-        return False
-
 
 Document = dict[str, Any]
 
@@ -402,3 +338,67 @@ def _changes(folder: RunFolder) -> Document | None:
         return None
     files, is_complete = repositories.changed_files(repository, *ends, MOST_FILES, repositories.WITHOUT_STATE)
     return {"files": files, "complete": is_complete}
+
+
+def crew_states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
+    """Returns the current states of the crew, or None if the run belongs to another workflow."""
+    folder = WorkflowFolder(home)
+    if not folder.exists():
+        return None
+    workflow = folder.workflow()
+    if workflow["id"] != workflow_id:
+        return None
+    return crew_tasks(workflow)
+
+
+def crew_tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
+    """Returns every agent as a task, by its name, with the questions that were answered."""
+    rows = {name: _task(member) for name, member in workflow["members"].items()}
+    for name, row in rows.items():
+        if is_removed_from_design(name, workflow):
+            row["status"] = "abandoned"
+    for answer in workflow.get("answers", []):
+        if answer["member"] in rows:
+            rows[answer["member"]]["questions"].append({**answer, "number": f"w{answer['number']}"})
+    return rows
+
+
+def archived_crew_tasks(home: Home, workflow_id: str) -> dict[str, dict[str, Any]]:
+    """Returns the agents of an archived workflow as tasks, or none if it is not in the archive."""
+    from sow.store.validators.workflow import validate  # few reports are about an archived workflow
+
+    for name in archive.names(home):
+        with suppress(SowError):
+            path = f"{WorkflowFolder(home).archive_folder}/{name}/{archive.STATE}"
+            workflow: Workflow = state_file.read(home, path, validate)["workflow"]
+            if workflow["id"] == workflow_id:
+                return crew_tasks(workflow)
+    return {}
+
+
+def _task(member: MemberState) -> dict[str, Any]:
+    asks = "question" in member
+    status = "paused" if asks and member["status"] != "failed" else task_status(member["status"])
+    task: dict[str, Any] = {
+        "name": member["task_id"],
+        "assigned_agent": member["agent"],
+        "status": status,
+        "iteration": member["iteration"],
+        "depends_on": member["dependencies"],
+        "retry_count": member["rounds"],
+        "questions": [],
+    }
+    if asks:
+        task["question"] = {"number": f"w{member['question']['number']}", "text": member["question"]["text"]}
+    return task
+
+
+def is_workflow_missing(home: Home, run: Run) -> bool:
+    """Returns whether the workflow of a run is not here, because it is archived or on another branch."""
+    if not is_workflow_run(run):
+        return False
+    folder = WorkflowFolder(home)
+    try:
+        return not folder.exists() or folder.workflow()["id"] != run["project_id"]
+    except SowError:  # the workflow is here but broken
+        return False

@@ -1,4 +1,4 @@
-"""Gives each call what differs between two calls: the time, random ids, and the step at which a test kills it."""
+"""Gives the time in the forms that sow writes, random ids, and the steps at which a test can kill a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads an agent's final answer, and a judge's verdict in it. Doubt is no verdict."""
+"""Reads an agent's final answer, and a judge's verdict in it. An unclear answer is no verdict."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Plans the setup of a checkout: its commands, links, copies and the paths that they make.
-Finds code of this repository that checks would import from the user's checkout instead of their own.
 
-It reads records of editable installs, .pth files and links in node_modules, and starts no program.
+It also finds code of this repository that checks would import from the user's checkout instead of their own. For that
+it reads records of editable installs, .pth files and links in node_modules, and starts no program.
 """
 
 from __future__ import annotations

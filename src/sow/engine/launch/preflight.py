@@ -1,4 +1,7 @@
-"""Checks and asks everything that can stop a run, before anything is written: branch, git, set-up and plan."""
+"""Checks and asks everything that can stop a run before the run starts: the branch, git changes, set-up and plan.
+
+It records the user's answers, and switches the branch if that is needed.
+"""
 
 from __future__ import annotations
 

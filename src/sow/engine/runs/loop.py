@@ -36,240 +36,6 @@ from sow.system.process.program import BackgroundProgram, ProgramOutput
 from sow.system.process.steps import Steps
 from sow.system.terminal import escape_line
 
-PATIENCE = 5.0
-PAUSE = 0.1
-LOOK_EVERY = 1.0  # seconds between two checks of tasks that nobody works on
-
-
-class StateGuard:
-    """The state files of a project as they were seen last."""
-
-    def __init__(self, home: Home, project: ProjectState, folders: Iterable[TaskFolder]) -> None:
-        self.home = home
-        self.project = project
-        self.folders = {folder.id: folder for folder in folders}
-        self._backup()
-        self.seen: FileCache[None] = FileCache()
-        self.looked = 0.0
-
-    def _backup(self) -> None:
-        """Backs up the state at the start of a run, also what others wrote; later only changes of sow count."""
-        with self.home.lock():
-            for folder in self.folders.values():
-                restore.keep_description(folder, self.project["project_id"])
-                if not self.home.task_holder(folder.id):
-                    backup_if_newer(folder, self.project["project_id"])
-
-    def check(self, running: Iterable[str] = ()) -> list[str]:
-        """Refuses another branch, and restores what is missing or older; returns the names of what was restored.
-
-        A git command that runs there right now may cause a failure, so the check is repeated for some seconds.
-        """
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return self._check(running)
-            except SystemFailure:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(PAUSE)
-
-    def restore_task(self, ident: str) -> dict[str, str] | None:
-        """Checks one task on which nobody works and set hand edits aside; returns what was done, None for nothing."""
-        self.check()
-        folder = self.folders.get(ident)
-        if folder is None:
-            return None
-        with self.home.lock():
-            aside, is_restored = restore.reconcile(folder, self.project["project_id"])
-        return {"aside": aside} if aside else {} if is_restored else None
-
-    def _check(self, running: Iterable[str]) -> list[str]:
-        restore.check_branch(self.home, self.project["branch"])
-        if not os.path.lexists(f"{self.home.sow}/.gitignore"):
-            create_missing(self.home)  # without it, git would show files of this machine as the user's new files
-        restored = self._project()
-        now, at_work = time.monotonic(), set(running)
-        if now >= self.looked + LOOK_EVERY:
-            self.looked, running = now, self.folders
-        return restored + [
-            ident for ident in list(running) if self._task(self.folders[ident], idle=ident not in at_work)
-        ]
-
-    def _project(self) -> list[str]:
-        if not changed_states(self.seen, projects.path(self.home)):
-            return []
-        with self.home.lock():
-            return ["project"] if restore.restore_project(self.home, self.project["project_id"]) else []
-
-    def _task(self, folder: TaskFolder, *, idle: bool) -> bool:
-        if not changed_states(self.seen, folder.state_path):
-            return False
-        with self.home.lock():
-            memory = self.home.memory
-            edited = memory is not None and idle and bool(memory.restore(folder.id, folder.state_path))
-            return restore.restore_task(folder, self.project["project_id"]) or edited
-
-
-def changed_states(seen: FileCache[None], path: str) -> bool:
-    """Tells whether a file is gone or has changed since it was last `seen`, and records its version there."""
-    return seen.refresh(path, fingerprint(path) or object(), lambda: None)
-
-
-NOTIFY_PAUSE = 1.0  # seconds between two notifications; events in between are sent together
-NOTIFY_TIMEOUT = 5.0  # seconds that one command may take
-MOST_OUTPUT = 4 << 10  # bytes
-LONGEST_NOTICE = 500
-LAST_NOTICES = "run_ended"
-
-
-@dataclass(frozen=True)
-class Notification:
-    """The content of one notification: the last of some events, and their number."""
-
-    entry: JournalEntry
-    text: str
-    count: int = 1
-
-    def line(self) -> str:
-        """Returns one line for a person."""
-        more = f" (and {self.count - 1} more: sow inbox)" if self.count > 1 else ""
-        return escape_line(cut(self.text, LONGEST_NOTICE) + more)
-
-
-class Notifier:
-    """Listens to a run's entries; waits for its command only at the end and never fails the run."""
-
-    def __init__(self, context: RunContext, *, bell: Callable[[], None] | None) -> None:
-        self._context = context
-        self._bell = bell if context.config.setting("notify", "bell") else None
-        self._problem = ""
-        self._arguments = self._command()
-        self._history = RunHistory()
-        self._news: Notification | None = None
-        self._program: BackgroundProgram | None = None
-        self._sent = float("-inf")
-        self._said = False
-
-    def __enter__(self) -> Notifier:
-        self._context.listeners.append(self.tell)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Ends a running command, whatever happened to the run."""
-        if self._program:
-            self._program.end()
-
-    def _command(self) -> list[str]:
-        try:
-            arguments = self._context.config.notify_command()
-        except SowError as problem:
-            self._problem = problem.message
-            return []
-        program = find_binary(arguments[0], self._context.environment) if arguments else ""
-        if arguments and not program:
-            self._problem = f"notify.command: there is no program {arguments[0]}"
-        return [program, *arguments[1:]] if program else []
-
-    def tell(self, entry: dict[str, Any]) -> None:
-        """Keeps an event that a person should know, for the next tick."""
-        parsed = JournalEntry(entry)
-        self._history.add(parsed)
-        if is_news(parsed):
-            before = self._news.count if self._news else 0
-            self._news = Notification(parsed, report_text.event_text(parsed, self._history), before + 1)
-
-    def tick(self, now: float) -> None:
-        """Reads the result of the last command, and starts the next one if it is time."""
-        self._look()
-        if self._problem and not self._said:
-            self._said = True
-            self._context.journal("notify_failed", reason=self._problem)
-        if self._news and not self._program and now >= self._sent + NOTIFY_PAUSE:
-            self._send(self._news, now)
-
-    def close(self) -> list[str]:
-        """Sends what is left, waits for the command and ends it; returns remarks."""
-        if self._program:
-            self._judge(self._program.wait())
-        if self._news:
-            self._send(self._news, time.monotonic())
-            if self._program:
-                self._judge(self._program.wait())
-        return [f"nobody was notified: {self._problem}"] if self._problem and not self._said else []
-
-    def _send(self, news: Notification, now: float) -> None:
-        self._news, self._sent = None, now
-        if self._bell:
-            self._bell()
-        if not self._arguments:
-            return
-        facts = notification_fields(news, self._context)
-        environment = {**_without_marks(self._context.environment), **variables(facts)}
-        text = json.dumps(facts, ensure_ascii=False) + "\n"
-        try:
-            self._program = BackgroundProgram(
-                self._arguments,
-                environment=environment,
-                timeout=NOTIFY_TIMEOUT,
-                given=text,
-                most=MOST_OUTPUT,
-                keep_end=True,
-                process_group=0,  # Ctrl-C must not reach it; in its own session it would look like an orphan
-            )
-        except (SowError, OSError, ValueError) as error:
-            self._problem = self._problem or f"notify.command: {error}"
-
-    def _look(self) -> None:
-        answer = self._program.poll() if self._program else None
-        if answer:
-            self._judge(answer)
-
-    def _judge(self, answer: ProgramOutput) -> None:
-        """Keeps the first failure only."""
-        self._program = None
-        if answer.code == 0 or self._problem:
-            return
-        failure = f"took longer than {NOTIFY_TIMEOUT:.0f} s" if answer.code is None else ending_text(answer.code)
-        output = escape_line(answer.text)[:200]
-        self._problem = f"notify.command: {self._arguments[0]} {failure}{': ' if output else ''}{output}"
-
-
-def is_news(entry: JournalEntry) -> bool:
-    """Tells whether an event waits for a person or ends the run."""
-    is_stuck = entry.event == "waiting" and entry.number("until") is None
-    return is_stuck or entry.event in ("question", "budget", LAST_NOTICES)
-
-
-def notification_fields(news: Notification, context: RunContext) -> dict[str, Any]:
-    """Returns a notification's fields for programs."""
-    entry = news.entry
-    facts = {
-        "event": entry.event,
-        "run": context.folder.id,
-        "name": context.folder.run["name"],
-        "root": context.home.root,
-        "task": entry.task or None,
-        "number": entry.data.get("number") if entry.event == "question" else None,
-        "status": entry.text("status") or None,
-        "exit": entry.data.get("exit") if entry.event == LAST_NOTICES else None,
-        "text": news.line(),
-        "count": news.count,
-        "at": entry.at,
-    }
-    return {key: escape_line(value) if isinstance(value, str) else value for key, value in facts.items()}
-
-
-def variables(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the same as variables for a shell script; SOW_TASK is set only for an event of a task."""
-    keys = {"SOW_EVENT": "event", "SOW_RUN": "run", "SOW_TASK": "task", "SOW_TEXT": "text", "SOW_ROOT": "root"}
-    return {name: str(facts[key]) for name, key in keys.items() if facts[key] is not None}
-
-
-def _without_marks(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if not name.startswith("SOW_")}
-
-
 POLL_SECONDS = 1.0  # seconds between two checks for answers and plan edits
 
 
@@ -629,3 +395,237 @@ def execute(
         run, seconds = context.folder.run, round(time.monotonic() - context.started_at, 3)
         context.journal("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())
         return remarks + notifier.close()
+
+
+PATIENCE = 5.0
+PAUSE = 0.1
+LOOK_EVERY = 1.0  # seconds between two checks of tasks that nobody works on
+
+
+class StateGuard:
+    """The state files of a project as they were seen last."""
+
+    def __init__(self, home: Home, project: ProjectState, folders: Iterable[TaskFolder]) -> None:
+        self.home = home
+        self.project = project
+        self.folders = {folder.id: folder for folder in folders}
+        self._backup()
+        self.seen: FileCache[None] = FileCache()
+        self.looked = 0.0
+
+    def _backup(self) -> None:
+        """Backs up the state at the start of a run, also what others wrote; later only changes of sow count."""
+        with self.home.lock():
+            for folder in self.folders.values():
+                restore.keep_description(folder, self.project["project_id"])
+                if not self.home.task_holder(folder.id):
+                    backup_if_newer(folder, self.project["project_id"])
+
+    def check(self, running: Iterable[str] = ()) -> list[str]:
+        """Refuses another branch, and restores what is missing or older; returns the names of what was restored.
+
+        A git command that runs there right now may cause a failure, so the check is repeated for some seconds.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._check(running)
+            except SystemFailure:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE)
+
+    def restore_task(self, ident: str) -> dict[str, str] | None:
+        """Checks one task on which nobody works and set hand edits aside; returns what was done, None for nothing."""
+        self.check()
+        folder = self.folders.get(ident)
+        if folder is None:
+            return None
+        with self.home.lock():
+            aside, is_restored = restore.reconcile(folder, self.project["project_id"])
+        return {"aside": aside} if aside else {} if is_restored else None
+
+    def _check(self, running: Iterable[str]) -> list[str]:
+        restore.check_branch(self.home, self.project["branch"])
+        if not os.path.lexists(f"{self.home.sow}/.gitignore"):
+            create_missing(self.home)  # without it, git would show files of this machine as the user's new files
+        restored = self._project()
+        now, at_work = time.monotonic(), set(running)
+        if now >= self.looked + LOOK_EVERY:
+            self.looked, running = now, self.folders
+        return restored + [
+            ident for ident in list(running) if self._task(self.folders[ident], idle=ident not in at_work)
+        ]
+
+    def _project(self) -> list[str]:
+        if not changed_states(self.seen, projects.path(self.home)):
+            return []
+        with self.home.lock():
+            return ["project"] if restore.restore_project(self.home, self.project["project_id"]) else []
+
+    def _task(self, folder: TaskFolder, *, idle: bool) -> bool:
+        if not changed_states(self.seen, folder.state_path):
+            return False
+        with self.home.lock():
+            memory = self.home.memory
+            edited = memory is not None and idle and bool(memory.restore(folder.id, folder.state_path))
+            return restore.restore_task(folder, self.project["project_id"]) or edited
+
+
+def changed_states(seen: FileCache[None], path: str) -> bool:
+    """Tells whether a file is gone or has changed since it was last `seen`, and records its version there."""
+    return seen.refresh(path, fingerprint(path) or object(), lambda: None)
+
+
+NOTIFY_PAUSE = 1.0  # seconds between two notifications; events in between are sent together
+NOTIFY_TIMEOUT = 5.0  # seconds that one command may take
+MOST_OUTPUT = 4 << 10  # bytes
+LONGEST_NOTICE = 500
+LAST_NOTICES = "run_ended"
+
+
+@dataclass(frozen=True)
+class Notification:
+    """The content of one notification: the last of some events, and their number."""
+
+    entry: JournalEntry
+    text: str
+    count: int = 1
+
+    def line(self) -> str:
+        """Returns one line for a person."""
+        more = f" (and {self.count - 1} more: sow inbox)" if self.count > 1 else ""
+        return escape_line(cut(self.text, LONGEST_NOTICE) + more)
+
+
+class Notifier:
+    """Listens to a run's entries; waits for its command only at the end and never fails the run."""
+
+    def __init__(self, context: RunContext, *, bell: Callable[[], None] | None) -> None:
+        self._context = context
+        self._bell = bell if context.config.setting("notify", "bell") else None
+        self._problem = ""
+        self._arguments = self._command()
+        self._history = RunHistory()
+        self._news: Notification | None = None
+        self._program: BackgroundProgram | None = None
+        self._sent = float("-inf")
+        self._said = False
+
+    def __enter__(self) -> Notifier:
+        self._context.listeners.append(self.tell)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends a running command, whatever happened to the run."""
+        if self._program:
+            self._program.end()
+
+    def _command(self) -> list[str]:
+        try:
+            arguments = self._context.config.notify_command()
+        except SowError as problem:
+            self._problem = problem.message
+            return []
+        program = find_binary(arguments[0], self._context.environment) if arguments else ""
+        if arguments and not program:
+            self._problem = f"notify.command: there is no program {arguments[0]}"
+        return [program, *arguments[1:]] if program else []
+
+    def tell(self, entry: dict[str, Any]) -> None:
+        """Keeps an event that a person should know, for the next tick."""
+        parsed = JournalEntry(entry)
+        self._history.add(parsed)
+        if is_news(parsed):
+            before = self._news.count if self._news else 0
+            self._news = Notification(parsed, report_text.event_text(parsed, self._history), before + 1)
+
+    def tick(self, now: float) -> None:
+        """Reads the result of the last command, and starts the next one if it is time."""
+        self._look()
+        if self._problem and not self._said:
+            self._said = True
+            self._context.journal("notify_failed", reason=self._problem)
+        if self._news and not self._program and now >= self._sent + NOTIFY_PAUSE:
+            self._send(self._news, now)
+
+    def close(self) -> list[str]:
+        """Sends what is left, waits for the command and ends it; returns remarks."""
+        if self._program:
+            self._judge(self._program.wait())
+        if self._news:
+            self._send(self._news, time.monotonic())
+            if self._program:
+                self._judge(self._program.wait())
+        return [f"nobody was notified: {self._problem}"] if self._problem and not self._said else []
+
+    def _send(self, news: Notification, now: float) -> None:
+        self._news, self._sent = None, now
+        if self._bell:
+            self._bell()
+        if not self._arguments:
+            return
+        facts = notification_fields(news, self._context)
+        environment = {**_without_marks(self._context.environment), **variables(facts)}
+        text = json.dumps(facts, ensure_ascii=False) + "\n"
+        try:
+            self._program = BackgroundProgram(
+                self._arguments,
+                environment=environment,
+                timeout=NOTIFY_TIMEOUT,
+                given=text,
+                most=MOST_OUTPUT,
+                keep_end=True,
+                process_group=0,  # Ctrl-C must not reach it; in its own session it would look like an orphan
+            )
+        except (SowError, OSError, ValueError) as error:
+            self._problem = self._problem or f"notify.command: {error}"
+
+    def _look(self) -> None:
+        answer = self._program.poll() if self._program else None
+        if answer:
+            self._judge(answer)
+
+    def _judge(self, answer: ProgramOutput) -> None:
+        """Keeps the first failure only."""
+        self._program = None
+        if answer.code == 0 or self._problem:
+            return
+        failure = f"took longer than {NOTIFY_TIMEOUT:.0f} s" if answer.code is None else ending_text(answer.code)
+        output = escape_line(answer.text)[:200]
+        self._problem = f"notify.command: {self._arguments[0]} {failure}{': ' if output else ''}{output}"
+
+
+def is_news(entry: JournalEntry) -> bool:
+    """Tells whether an event waits for a person or ends the run."""
+    is_stuck = entry.event == "waiting" and entry.number("until") is None
+    return is_stuck or entry.event in ("question", "budget", LAST_NOTICES)
+
+
+def notification_fields(news: Notification, context: RunContext) -> dict[str, Any]:
+    """Returns a notification's fields for programs."""
+    entry = news.entry
+    facts = {
+        "event": entry.event,
+        "run": context.folder.id,
+        "name": context.folder.run["name"],
+        "root": context.home.root,
+        "task": entry.task or None,
+        "number": entry.data.get("number") if entry.event == "question" else None,
+        "status": entry.text("status") or None,
+        "exit": entry.data.get("exit") if entry.event == LAST_NOTICES else None,
+        "text": news.line(),
+        "count": news.count,
+        "at": entry.at,
+    }
+    return {key: escape_line(value) if isinstance(value, str) else value for key, value in facts.items()}
+
+
+def variables(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the same as variables for a shell script; SOW_TASK is set only for an event of a task."""
+    keys = {"SOW_EVENT": "event", "SOW_RUN": "run", "SOW_TASK": "task", "SOW_TEXT": "text", "SOW_ROOT": "root"}
+    return {name: str(facts[key]) for name, key in keys.items() if facts[key] is not None}
+
+
+def _without_marks(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith("SOW_")}

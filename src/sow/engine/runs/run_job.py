@@ -1,4 +1,4 @@
-"""The job of one task or agent in a run, and what jobs take turns at: the queue, and the executors of the run."""
+"""The base of a run's jobs, the queue in which they wait for each other, and the executors that they share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Writes the message of a task's commit on the delivered branch.
-Takes one task through a run: work, collect, check, review, and merge after the checks passed on the merged tree.
-"""
+"""Takes one task through a run: work, collect, check, review, and merge after the checks passed on the merged tree."""
 
 from __future__ import annotations
 
@@ -36,46 +34,6 @@ from sow.store.projects import project as projects
 from sow.store.runs import sessions
 from sow.system.process.exit_code import exit_text
 from sow.system.process.steps import Steps
-
-LONGEST = 72
-MOST_ASKED = 600
-
-
-def commit_subject(name: str) -> str:
-    """Returns the task's name as a subject line of at most 72 characters, cut at a word."""
-    line = " ".join(name.split())
-    if len(line) <= LONGEST:
-        return line
-    cut = line[: LONGEST - 1].rpartition(" ")[0] or line[: LONGEST - 1]
-    return f"{cut.rstrip(' ,;:.-')}…"
-
-
-def delivered_message(task: Task, description: str) -> str:
-    """Returns a message of the subject, a short description, and the task's id and iteration."""
-    body = _wrapped(_first_paragraph(description, task["name"]))
-    parts = [commit_subject(task["name"]), body, f"Task {task['id']}, iteration {task['iteration']}"]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _first_paragraph(description: str, name: str) -> str:
-    """Returns the first paragraph of a description that is not a heading, list or block, and is not just the name."""
-    for block in description.split("\n\n"):
-        text = " ".join(block.split())
-        if text and text != name and not block.lstrip().startswith(("#", "-", "*", "`", ">", "|", "1.")):
-            return text if len(text) <= MOST_ASKED else f"{text[:MOST_ASKED].rpartition(' ')[0]} …"
-    return ""
-
-
-def _wrapped(text: str) -> str:
-    """Wraps a text at 72 characters. A longer word has a line of its own."""
-    lines: list[str] = []
-    for word in text.split():
-        if lines and len(lines[-1]) + 1 + len(word) <= LONGEST:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return "\n".join(lines)
-
 
 BY_HAND = (
     "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."
@@ -468,3 +426,43 @@ def _conflict(job: TaskJob, task: Task, tried: Merge, branch: str) -> None:
     task_updates.save_output(job.context.checks_folder(job.id), "git merge", f"{conflicts}\n{advice}")
     task_updates.add_evidence(job.folder, job.project, [evidence])
     job.context.journal("conflict", task=job.id, paths=list(tried.conflicts))
+
+
+LONGEST = 72
+MOST_ASKED = 600
+
+
+def commit_subject(name: str) -> str:
+    """Returns the task's name as a subject line of at most 72 characters, cut at a word."""
+    line = " ".join(name.split())
+    if len(line) <= LONGEST:
+        return line
+    cut = line[: LONGEST - 1].rpartition(" ")[0] or line[: LONGEST - 1]
+    return f"{cut.rstrip(' ,;:.-')}…"
+
+
+def delivered_message(task: Task, description: str) -> str:
+    """Returns a message of the subject, a short description, and the task's id and iteration."""
+    body = _wrapped(_first_paragraph(description, task["name"]))
+    parts = [commit_subject(task["name"]), body, f"Task {task['id']}, iteration {task['iteration']}"]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _first_paragraph(description: str, name: str) -> str:
+    """Returns the first paragraph of a description that is not a heading, list or block, and is not just the name."""
+    for block in description.split("\n\n"):
+        text = " ".join(block.split())
+        if text and text != name and not block.lstrip().startswith(("#", "-", "*", "`", ">", "|", "1.")):
+            return text if len(text) <= MOST_ASKED else f"{text[:MOST_ASKED].rpartition(' ')[0]} …"
+    return ""
+
+
+def _wrapped(text: str) -> str:
+    """Wraps a text at 72 characters. A longer word has a line of its own."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and len(lines[-1]) + 1 + len(word) <= LONGEST:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return "\n".join(lines)

@@ -44,85 +44,6 @@ if TYPE_CHECKING:
     from sow.store.files.disk import Holder
     from sow.store.files.trusted_state import TrustedState
 
-NOTICE_PATIENCE = 10.0
-MAX_NOTICE = 16 << 20
-NOTICE_PAUSE = 0.01
-
-
-class WriteNotice:
-    """A file that announces one state of this process until the run has read it."""
-
-    def __init__(self, path: str, name: str, text: str, *, waits: bool) -> None:
-        self.path = path
-        self.must_wait = waits
-        crash_counted(f"create {path}")
-        self.descriptor = open_lock(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-        try_lock(self.descriptor, path)
-        data = text.encode()
-        with open(os.dup(self.descriptor), "wb") as file:
-            file.write(f"{name} {len(data)}\n".encode() + data)
-
-    def close(self) -> None:
-        """Waits until the run has read the file; raises if the run does not react in time."""
-        if not self.must_wait:
-            return
-        give_up = time.monotonic() + NOTICE_PATIENCE
-        while os.path.lexists(self.path):
-            if time.monotonic() > give_up:
-                remove_quietly(self.path)
-                os.close(self.descriptor)
-                raise Waiting(
-                    f"the running sow did not confirm this change within {NOTICE_PATIENCE:.0f} s",
-                    "see whether it hangs or is stopped (sow runs show), then run the command again",
-                )
-            time.sleep(NOTICE_PAUSE)
-        os.close(self.descriptor)
-
-
-def notice_folder(home: Home) -> str:
-    return f"{home.checkout.git}/sow/notices"
-
-
-def begin_notice(home: Home) -> None:
-    """Prepares the folder for notices, and removes those of an earlier run."""
-    make_folders(home.disk, home.checkout.git, ("sow", "notices"))
-    for name in list_folder(notice_folder(home)):
-        remove_quietly(f"{notice_folder(home)}/{name}")
-
-
-def announce_write(home: Home, name: str, text: str) -> WriteNotice | None:
-    """Announces a state, if a run is live that would reject it otherwise."""
-    claimant = home.claim_holder("run")
-    if claimant is None or not claimant.run:
-        return None
-    path = f"{notice_folder(home)}/{os.getpid()}-{os.urandom(6).hex()}"
-    return WriteNotice(path, name, text, waits=claimant.pid != os.getpid())
-
-
-def read_notices(home: Home) -> list[tuple[str, str]]:
-    """Returns the names and texts of states that processes outside the agents announced, and removes the notices."""
-    from sow.system import plain_file  # a live run alone reads notices
-    from sow.system.process import other_process
-
-    states = []
-    for file_name in list_folder(notice_folder(home)):
-        path = f"{notice_folder(home)}/{file_name}"
-        try:
-            descriptor = plain_file.open_to_read(path)
-        except OSError:
-            continue
-        with open(descriptor, "rb") as file:
-            head, _, data = file.read(MAX_NOTICE).partition(b"\n")
-            name, _, size = head.decode("ascii", "replace").partition(" ")
-            owners = other_process.lock_owners(descriptor)
-            if size != str(len(data)) or not (owners if owners is not None else is_locked(descriptor)):
-                continue  # incomplete, or left by a process that has ended
-            if all(pid == os.getpid() or not caller.is_supervised(pid) for pid in owners or ()):
-                states.append((name, data.decode("utf-8", "replace")))
-            remove_quietly(path)
-    return states
-
-
 REDACTED_VARIABLES = "SOW_STRUCK"  # names of further secret variables that a worker was given
 FORBIDDEN_BRANCHES = ("main", "master")
 
@@ -361,3 +282,82 @@ def enclosing(folder: str) -> Checkout:
         if parent == path:
             raise SowError(f"{folder} is not in a git repository", "go to a repository, or make one: git init")
         path = parent
+
+
+NOTICE_PATIENCE = 10.0
+MAX_NOTICE = 16 << 20
+NOTICE_PAUSE = 0.01
+
+
+class WriteNotice:
+    """A file that announces one state of this process until the run has read it."""
+
+    def __init__(self, path: str, name: str, text: str, *, waits: bool) -> None:
+        self.path = path
+        self.must_wait = waits
+        crash_counted(f"create {path}")
+        self.descriptor = open_lock(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try_lock(self.descriptor, path)
+        data = text.encode()
+        with open(os.dup(self.descriptor), "wb") as file:
+            file.write(f"{name} {len(data)}\n".encode() + data)
+
+    def close(self) -> None:
+        """Waits until the run has read the file; raises if the run does not react in time."""
+        if not self.must_wait:
+            return
+        give_up = time.monotonic() + NOTICE_PATIENCE
+        while os.path.lexists(self.path):
+            if time.monotonic() > give_up:
+                remove_quietly(self.path)
+                os.close(self.descriptor)
+                raise Waiting(
+                    f"the running sow did not confirm this change within {NOTICE_PATIENCE:.0f} s",
+                    "see whether it hangs or is stopped (sow runs show), then run the command again",
+                )
+            time.sleep(NOTICE_PAUSE)
+        os.close(self.descriptor)
+
+
+def notice_folder(home: Home) -> str:
+    return f"{home.checkout.git}/sow/notices"
+
+
+def begin_notice(home: Home) -> None:
+    """Prepares the folder for notices, and removes those of an earlier run."""
+    make_folders(home.disk, home.checkout.git, ("sow", "notices"))
+    for name in list_folder(notice_folder(home)):
+        remove_quietly(f"{notice_folder(home)}/{name}")
+
+
+def announce_write(home: Home, name: str, text: str) -> WriteNotice | None:
+    """Announces a state, if a run is live that would reject it otherwise."""
+    claimant = home.claim_holder("run")
+    if claimant is None or not claimant.run:
+        return None
+    path = f"{notice_folder(home)}/{os.getpid()}-{os.urandom(6).hex()}"
+    return WriteNotice(path, name, text, waits=claimant.pid != os.getpid())
+
+
+def read_notices(home: Home) -> list[tuple[str, str]]:
+    """Returns the names and texts of states that processes outside the agents announced, and removes the notices."""
+    from sow.system import plain_file  # a live run alone reads notices
+    from sow.system.process import other_process
+
+    states = []
+    for file_name in list_folder(notice_folder(home)):
+        path = f"{notice_folder(home)}/{file_name}"
+        try:
+            descriptor = plain_file.open_to_read(path)
+        except OSError:
+            continue
+        with open(descriptor, "rb") as file:
+            head, _, data = file.read(MAX_NOTICE).partition(b"\n")
+            name, _, size = head.decode("ascii", "replace").partition(" ")
+            owners = other_process.lock_owners(descriptor)
+            if size != str(len(data)) or not (owners if owners is not None else is_locked(descriptor)):
+                continue  # incomplete, or left by a process that has ended
+            if all(pid == os.getpid() or not caller.is_supervised(pid) for pid in owners or ()):
+                states.append((name, data.decode("utf-8", "replace")))
+            remove_quietly(path)
+    return states
