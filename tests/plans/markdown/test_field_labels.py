@@ -249,6 +249,9 @@ def test_unreadable_dependencies_are_named(line: str):
         ("- **Verify:** Run `make test` first", ["make test"]),
         ("**Checks**:\n- `make a`\n- pytest -q", ["make a", "pytest -q"]),
         ("**Check**: make test", ["make test"]),
+        ("**Verify**: `false`", ["false"]),
+        ("**Verify**: `test -f x`", ["test -f x"]),
+        ("**Verify**:\n- `grep -q x y`\n- `test -f x` and `false`", ["grep -q x y", "test -f x", "false"]),
         ("**Verify**:\n- `make a`\n- pytest -q", ["make a", "pytest -q"]),
         ("**Tests**:\n\n```\nmake a\nany program\n```", ["make a", "any program"]),
     ],
@@ -261,22 +264,31 @@ def test_other_words_for_test_commands_count(text: str, commands: list[str]):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "what"),
     [
-        "**Tests**: cover the empty list",
-        "**Verify**: make sure that `x` is set",
-        "**Test**: Go through the form.",
-        "**Tests**:\n- `make a`\n- the empty list",
-        "**Verify**:\n\nMake sure.",
-        "**Checks**: the list is sorted",
+        ("**Tests**: cover the empty list", "3: task 1: 'cover the empty list'"),
+        ("**Verify**: test -f x", "3: task 1: 'test -f x'"),
+        ("**Verify**: make sure that `x` is set", "3: task 1: 'make sure that `x` is set'"),
+        ("**Test**: Go through the form.", "3: task 1: 'Go through the form.'"),
+        ("**Tests**:\n- `make a`\n- the empty list", "5: task 1: 'the empty list'"),
+        ("**Checks**: the list is sorted", "3: task 1: 'the list is sorted'"),
     ],
 )
-def test_a_sentence_about_tests_is_no_command(text: str):
-    """A description of tests stays text, and a warning names the label for commands (C3)."""
+def test_a_sentence_about_tests_is_no_command(text: str, what: str):
+    """A description of tests stays text, and a warning says that this check will not run (C3)."""
     plan = plan_of(f"## Task 1: a\n\n{text}\n\nx\n")
-    line = text.splitlines()[0]
+    lost = "these checks" if "\n" in text else "this check"
+    why = f"{what} is not recognized as a command, so {lost} will not run"
+    assert found(plan, error=False) == [f"plan.md:{why} (if it is a command, put it in backticks)"]
+    assert [finding.kind for finding in plan.findings] == ["field"]
+    assert plan.tasks[0].test_commands == []
+
+
+def test_a_label_for_tests_above_a_sentence_is_no_field():
+    """A paragraph below `**Verify**:` stays text, and a warning names the label for commands (C3)."""
+    plan = plan_of("## Task 1: a\n\n**Verify**:\n\nMake sure.\n")
     hint = "if it is the field, write: **Test commands**: …"
-    assert found(plan, error=False) == [f"plan.md:3: task 1: {line!r} is read as text ({hint})"]
+    assert found(plan, error=False) == [f"plan.md:3: task 1: '**Verify**:' is read as text ({hint})"]
     assert plan.tasks[0].test_commands == []
 
 

@@ -309,6 +309,7 @@ PROGRAMS = (
     "swift", "tox", "tsc", "uv", "vitest", "yarn", "zig",
 )  # fmt: skip
 SENTENCES = ("make sure", "go through", "go to", "just ")  # starts of sentences that begin like a command
+JOINS = frozenset({"and", "&"})  # words between commands in backticks
 WAITS_FOR_TASK = ("depends on", "depend on", "blocked by", "requires", "needs", "waits for", "wait for", "after")
 
 
@@ -322,7 +323,9 @@ def read(
         text = page.texts[index]
         line_labels = labels_in_line(text) if text and not page.kinds[index] else []
         means_tests = bool(line_labels) and normalized(line_labels[0].name) in TEST_LABELS
-        if means_tests and _only_commands(page, index + 1, end, line_labels[0]):
+        checks = _check_items(page, index + 1, end, line_labels[0]) if means_tests else []
+        no_command = next((item for item in checks if not _is_command(item)), None)
+        if checks and no_command is None:
             line_labels[0].field = "test_commands"
         if any(label.field for label in line_labels):
             described = described or any(label.field not in METADATA_FIELDS for label in line_labels)
@@ -336,8 +339,11 @@ def read(
                 fields.add_dependencies(plan, task, tasks, page.number(index))
             elif is_label:
                 intended = slips.intended_label(text, line_labels) or ("Depends on" if tasks else "")
-                intended = "Test commands" if means_tests else intended
-                _warn_of_slip(plan, task, text, page.number(index), intended)
+                if no_command:
+                    _warn_of_lost_check(plan, task, no_command, page.number(index), len(checks))
+                else:
+                    intended = "Test commands" if means_tests else intended
+                    _warn_of_slip(plan, task, text, page.number(index), intended)
             described = described or (not is_clear and _says_something(text))
             index += 1
     lines = (
@@ -394,19 +400,28 @@ def _warn_of_sentences(plan: Plan, task: PlanTask, page: MarkdownPage, start: in
             _warn_of_slip(plan, task, page.texts[index], page.number(index), "Depends on")
 
 
-def _only_commands(page: MarkdownPage, index: int, end: int, label: Label) -> bool:
-    """Returns whether commands, and nothing else, follow a label such as `**Verify**`."""
+def _check_items(page: MarkdownPage, index: int, end: int, label: Label) -> list[Item]:
+    """Returns the entries of a label such as `**Verify**`: the list below it, or its value."""
     items = [] if label.value and not _list_follows(page, index, end, label) else read_below(page, index, end)[1]
     if label.value and not (items and label.value.endswith(":")):
         items.append(Item(label.value, 0))
-    return bool(items) and all(item.code or item.blocks or _is_command(item.text) for item in items)
+    return items
 
 
-def _is_command(text: str) -> bool:
-    """Returns whether a text, or each part of it in backticks, starts with a program."""
+def _is_command(item: Item) -> bool:
+    """Returns whether an entry is code, has nothing but commands in backticks, or starts with a known program."""
+    text = item.text
+    if item.code or item.blocks or JOINS.issuperset(_outside_backticks(text)):
+        return True
     return not text.lower().startswith(SENTENCES) and all(
         command.startswith("./") or command.partition(" ")[0] in PROGRAMS for command in _commands(text)
     )
+
+
+def _warn_of_lost_check(plan: Plan, task: PlanTask, item: Item, line: int, count: int) -> None:
+    lost = "this check" if count == 1 else "these checks"
+    message = f"task {task.number}: {item.text.strip()!r:.60} is not recognized as a command, so {lost} will not run"
+    plan.warn(task.file, item.line or line, message, "if it is a command, put it in backticks", kind="field")
 
 
 def _fields(plan: Plan, task: PlanTask, page: MarkdownPage, index: int, end: int, line_labels: list[Label]) -> int:
@@ -489,8 +504,13 @@ def _commands(text: str) -> list[str]:
     parts = text.strip().split("`")
     if len(parts) < 3:
         return [text.strip()]
-    between = " ".join(parts[::2]).replace(",", " ").split()
-    return parts[1::2] if set(between) <= {"and", "&"} else [parts[1]]
+    return parts[1::2] if JOINS.issuperset(_outside_backticks(text)) else [parts[1]]
+
+
+def _outside_backticks(text: str) -> list[str]:
+    """Returns the words outside of backticks, without commas; all words if nothing is in backticks."""
+    parts = text.split("`")
+    return " ".join(parts[::2] if len(parts) > 2 else parts).replace(",", " ").split()
 
 
 def _commit_message(plan: Plan, task: PlanTask, items: list[Item]) -> None:
