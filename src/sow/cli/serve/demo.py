@@ -43,7 +43,8 @@ def demo(context: Context, *, keep: str, no_ui: bool) -> int:
 
 def _print_answer_hint(stage: DemoRepository, page: DemoPage) -> None:
     if page.server:
-        out("A worker asks a question. Answer it on the page within two minutes, or the demo does:")
+        out("A worker asks a question. If you open the page, you have two minutes to answer; then the demo answers.")
+        out("Without an open page, the demo answers after a few seconds. In a terminal you answer like this:")
     else:
         out("A worker asks a question. The demo answers it as you would, in another terminal:")
     for command in (*_shell_setup(stage), f'sow answer 1 "{ANSWER}"'):
