@@ -91,7 +91,7 @@ class RunPage {
     const end = run.live ? "still running" : run.ended_at ? `ended ${day(run.ended_at)}` : "stopped";
     const state = run.live ? h("span", { class: "badge status-in_progress" }, h("span", { class: "dot breathing" }), "live") : h("span", { class: "tag" }, outcomeWord(run.status));
     const words = `started ${day(run.started_at)}, ${end}, ${duration(totals.wall_seconds)}`;
-    render(this.head, h("div", { class: "page-head" }, h("h1", null, run.name), state, h("span", { class: "muted" }, words), h("span", { class: "toolbar" }, command(`sow runs report ${run.id} --format html`))));
+    render(this.head, h("div", { class: "page-head" }, h("h1", null, run.name), state, h("span", { class: "muted" }, words), h("span", { class: "toolbar" }, command(`sow runs report ${run.id} --format html --out run.html`))));
   }
 
   /** The same word as long as nothing changes between two moments. */
