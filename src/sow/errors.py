@@ -60,9 +60,20 @@ class RunTakenOver(Waiting):
     """Another checkout runs the project now: this call ends, and settles nothing more."""
 
 
+SHORT_WORD = 4
+
+
 def suggestion(value: str, names: Iterable[str]) -> str:
     """Returns a hint for a mistyped name, or ""."""
+    near = close_name(value, names)
+    return f"did you mean {near}?" if near else ""
+
+
+def close_name(value: str, names: Iterable[str]) -> str:
+    """Returns the name that a mistyped one probably means, or "" if none is close."""
     from difflib import get_close_matches
 
-    matches = get_close_matches(value, list(names), n=1)
-    return f"did you mean {matches[0]}?" if matches else ""
+    near = next(iter(get_close_matches(value, list(names), n=1)), "")
+    # Of two words with four letters, one other letter makes another word: nope is not note. Letters can be swapped.
+    is_another = len(value) == len(near) <= SHORT_WORD and sorted(value) != sorted(near)
+    return "" if is_another else near

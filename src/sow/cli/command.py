@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from sow.domain.inputs import is_task_id
-from sow.errors import SowError
+from sow.errors import SowError, close_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ FILE = "@FILE"  # in the help of an argument that may name a file
 NAMING = "--id"  # an option whose value may also be the first argument
 NAMES_TASK = ("tasks", "questions")  # an argument that completes these takes a task's id
 JSON = Option("--json", help="Print the result as JSON")
+JSON_EVENTS = Option("--json", help="Print each event as a line of JSON")
 # `sow log` and `sow agent log` share these.
 LOG_OPTIONS = (
     Option("--file", "PATH", "A file that the entry is about", repeat=True),
@@ -220,10 +221,8 @@ def find(arguments: list[str]) -> tuple[Command, list[str]]:
 
 def nearest(word: str, candidates: list[str], prefix: str = "") -> str:
     """Returns a suggestion for a mistyped word, or an empty text."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, candidates, n=1)
-    return f"did you mean 'sow {prefix}{near[0]}'?" if near else ""
+    near = close_name(word, candidates)
+    return f"did you mean 'sow {prefix}{near}'?" if near else ""
 
 
 class HelpWanted(Exception):
@@ -305,10 +304,8 @@ def usage(command: Command, problem: str) -> SowError:
 def _option(command: Command, options: dict[str, Option], flag: str) -> Option:
     if flag in options:
         return options[flag]
-    from difflib import get_close_matches
-
-    near = get_close_matches(flag, options, n=1)
-    raise usage(command, f"unknown option {flag}" + (f" (did you mean {near[0]}?)" if near else ""))
+    near = close_name(flag.lstrip("-"), [name.lstrip("-") for name in options])
+    raise usage(command, f"unknown option {flag}" + (f" (did you mean --{near}?)" if near else ""))
 
 
 def _store(

@@ -757,6 +757,7 @@ def test_set_makes_the_file(config_repo: ConfigRepo):
 REFUSED: dict[str, tuple[str, str]] = {
     "set limits.turn_timeot 5m": ("unknown key: limits.turn_timeot", "did you mean limits.turn_timeout?"),
     "set agents.defalt codex": ("unknown key: agents.defalt", "did you mean agents.default?"),
+    "set review.retries 2": ("unknown key: review.retries", "did you mean run.retries?"),
     "set turn_timeout 5m": ("unknown key: turn_timeout", "did you mean limits.turn_timeout?"),
     "set implementer codex": ("unknown key: implementer", "did you mean agents.implementer?"),
     "set agents.implementor codex": ("unknown key: agents.implementor", "did you mean agents.implementer?"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.cli.command import ISSUE_OPTIONS, LIST_OPTIONS, PLAN_OR_ISSUES, Argument, Command, Option
+from sow.cli.command import ISSUE_OPTIONS, JSON_EVENTS, LIST_OPTIONS, PLAN_OR_ISSUES, Argument, Command, Option
 
 RUN = Argument("run", "The run's id, its beginning, or last (default: last)", optional=True, completes="runs")
 
@@ -64,7 +64,7 @@ COMMANDS = (
             help="Show agents, commands, time and cost, and start nothing",
         ),
         Option("--yes", help="Agree to commands, changed tasks and plan warnings"),
-        json=True,
+        JSON_EVENTS,
         details="The defaults of the options are in your settings: sow config show.\n"
         "Commands of plans, tasks and setup run only with your consent. sow remembers it for this repository\n"
         "and the exact command, not for scripts that it runs. checks.allow in your settings has patterns.\n"
@@ -119,7 +119,7 @@ COMMANDS = (
             optional=True,
             completes="runs",
         ),
-        json=True,
+        JSON_EVENTS,
         details="On a terminal you see the view of 'sow run'. A pipe gets one line per event.\n"
         "Ctrl-C ends the watch, not the run.\n"
         "On a terminal the keys a, y and s answer a question, accept work and stop the run. Each asks first.\n"

@@ -36,7 +36,7 @@ def schema(command: Command) -> dict[str, Any]:
 def _fields(command: Command) -> list[Argument | Option]:
     """Returns the arguments and options of a command without --json, which is always used."""
     fields: list[Argument | Option] = [*command.arguments]
-    return fields + [option for option in command.options if option is not JSON]
+    return fields + [option for option in command.options if option.flag != JSON.flag]
 
 
 def _is_required(field: Argument | Option) -> bool:
@@ -68,7 +68,7 @@ def command_arguments(command: Command, given: Mapping[str, Any]) -> list[str]:
     arguments = command.name.split()
     for option in command.options:
         arguments += _option_arguments(option, given.get(option.name))
-    if JSON in command.options:
+    if any(option.flag == JSON.flag for option in command.options):
         arguments.append("--json")
     positional = [text for argument in command.arguments for text in _texts(argument, given.get(argument.name))]
     return [*arguments, "--", *positional] if positional else arguments
@@ -76,7 +76,7 @@ def command_arguments(command: Command, given: Mapping[str, Any]) -> list[str]:
 
 def _option_arguments(option: Option, value: Any) -> list[str]:
     """Returns an option as arguments: `--flag` or `--flag=value`."""
-    if option is JSON or value is None:
+    if option.flag == JSON.flag or value is None:
         return []
     if not option.metavar:
         if not isinstance(value, bool):

@@ -84,8 +84,11 @@ class Keys:
 
     def unknown(self, key: str) -> SowError:
         """Returns the error for a key that does not exist, with the nearest key."""
+        last = key.rpartition(".")[2]
+        same_end = [name for name in self.candidates() if last and name.rpartition(".")[2] == last]
         names = [list(self.rules["properties"]), self.candidates()]
-        hint = next(filter(None, (suggestion(key, part) for part in (names[::-1] if "." in key else names))), "")
+        parts = [same_end, *names[::-1]] if "." in key else names
+        hint = next(filter(None, (suggestion(key, part) for part in parts)), "")
         return SowError(f"unknown key: {key}", hint or "see all settings: sow config show")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.cli.command import Argument, Command, Option
+from sow.cli.command import JSON_EVENTS, Argument, Command, Option
 from sow.cli.context import Context
 from sow.domain import inputs
 from sow.errors import SowError
@@ -91,7 +91,7 @@ COMMANDS = (
         Option("--max-wait", "DURATION", "How long to wait for a usage limit to end"),
         Option("--cluster", "ADDRESS", "Refused: the agents of a workflow share one checkout", implied="configured"),
         Option("--yes", help="Approve the design, and changes of it during this run"),
-        json=True,
+        JSON_EVENTS,
         details="If it is interrupted, run the same command to resume it.\n"
         "Exit codes: 0 complete, 1 an agent failed, 4 a question needs you (sow inbox).",
     ),
