@@ -115,8 +115,10 @@ def test_sow_alone_outside_of_a_repository(bare_repo: Repo):
 def test_sow_alone_without_a_project(bare_repo: Repo):
     """In a repository without a project `sow` offers the ways to begin."""
     ways = [line.partition("#") for line in first_screen(bare_repo)[1:]]
-    commands = ['sow start "GOAL"', 'sow plan new "GOAL"', "sow run PLAN", 'sow init --project "NAME"']
+    commands = ['sow start "GOAL"', 'sow plan new "GOAL"', "sow run PLAN"]
+    commands += ['git switch -c feature/NAME && sow init --project "NAME"']
     assert [command.strip() for command, _, _ in ways] == commands
+    assert len({len(command) for command, _, _ in ways}) == 1, "the comments are not in one column"
     assert all(difference for _, _, difference in ways)
 
 
@@ -211,6 +213,8 @@ def test_a_mistyped_option_gets_a_suggestion(bare_repo: Repo, words: tuple[str, 
 def test_an_unknown_word_without_a_near_one(bare_repo: Repo):
     """Without a near word the hint lists all choices."""
     assert "see all commands: sow help" in bare_repo.sow("xyzzy").err
+    assert "see all commands: sow help" in bare_repo.sow("help", "nope").err
+    assert "did you mean" not in bare_repo.sow("status", "--bogus").err
     assert "sow task has: create, add, list" in bare_repo.sow("task", "xyzzy").err
 
 

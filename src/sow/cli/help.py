@@ -23,7 +23,7 @@ from sow.cli.command import (
 from sow.cli.context import Context
 from sow.domain.text import units
 from sow.errors import SowError
-from sow.system.terminal import columns, escape_line, paint
+from sow.system.terminal import columns, escape_control, escape_line, paint
 
 Row = tuple[str, str]
 
@@ -221,7 +221,7 @@ def first_screen(context: Context) -> int:
     """Prints the next step in this folder, and the everyday commands."""
     text, command = _next_step(context)
     lines = [paint("Next", "bold"), f"  {units.cut(escape_line(text), LONGEST_STEP)}"]
-    lines += [f"    {paint(escape_line(line), 'cyan')}" for line in command.split("\n") if line]
+    lines += [f"    {paint(escape_control(line), 'cyan')}" for line in command.split("\n") if line]
     sys.stdout.write("\n".join(lines) + f"\n\n{paint('Everyday commands', 'bold')}\n")
     sys.stdout.write(_rows([(f"sow {words}", summary) for words, summary in EVERYDAY.items()]))
     sys.stdout.write("\nAll commands: sow help\n")
@@ -232,6 +232,7 @@ def _next_step(context: Context) -> Row:
     """Returns the next step in this folder: a sentence, and a command or several lines of them."""
     from sow.cli.project.status import document
     from sow.store import planning
+    from sow.store.files.checkout_home import start_command
     from sow.store.projects import project as projects
     from sow.store.workflows.summary import summary
 
@@ -251,10 +252,12 @@ def _next_step(context: Context) -> Row:
             return f"workflow {workflow['name']} is {workflow['status']}", workflow["next"]
     except SowError as error:
         return error.message, error.hint
-    return (
-        "This branch has no project. Choose one way to begin:",
-        'sow start "GOAL"           # talk about the goal with an agent, which plans it\n'
-        'sow plan new "GOAL"        # let an agent write a plan, which you read and run\n'
-        "sow run PLAN               # run a plan that you have\n"
-        'sow init --project "NAME"  # make the tasks yourself, without a plan',
-    )
+    ways = {
+        'sow start "GOAL"': "talk about the goal with an agent, which plans it",
+        'sow plan new "GOAL"': "let an agent write a plan, which you read and run",
+        "sow run PLAN": "run a plan that you have",
+        start_command(home): "make the tasks yourself, without a plan",
+    }
+    width = max(map(len, ways))
+    lines = [f"{way:<{width}}  # {what}" for way, what in ways.items()]
+    return "This branch has no project. Choose one way to begin:", "\n".join(lines)

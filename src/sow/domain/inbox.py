@@ -311,13 +311,20 @@ def request(run: Mapping[str, Any], remote: str) -> Step | None:
     return _step(f"request {delivery['number']} is open: follow it, before you clean up", "sow deliver watch")
 
 
-def without_project(workflow: Mapping[str, Any] | None, inbox: Sequence[Item], start_command: str) -> Step:
-    """Returns the next step without a project on this branch. `workflow` is the workflow in the checkout, if any."""
+def without_project(
+    workflow: Mapping[str, Any] | None, inbox: Sequence[Item], start_command: str, merge_command: str
+) -> Step:
+    """Returns the next step without a project on this branch. `workflow` is the workflow in the checkout, if any.
+
+    `merge_command` merges the work of a project that was removed from the branch.
+    """
     for item in inbox:
         if _asks_planner(item):
             return _step(f"answer the planner: {without_details(item['text'])}", item["do"])
     if workflow:
         return _step(f"the workflow is {workflow['status']}", workflow["next"])
+    if merge_command:
+        return _step("the project was removed from this branch: merge it", merge_command)
     return _step("start a project on this branch", start_command)
 
 

@@ -24,6 +24,8 @@ from sow.system import git
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_GIT = (2, 38)  # `git merge-tree --write-tree`, which merging needs
+NO_COMMIT = "the repository has no commit yet, and runs begin at one"
+FIRST_COMMIT = "git commit --allow-empty -m first"
 NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs")
 
 
@@ -33,8 +35,7 @@ def check_all(find_home: Callable[[], Home], cwd: str) -> list[Finding]:
     try:
         home = find_home()
     except NoSowFolder as error:
-        what = f"{error.message} yet; the first run creates it"
-        return [*findings, new_finding("ok", what, "start with: sow run plan.md, or sow init")]
+        return [*findings, *_commit(cwd), new_finding("ok", f"{error.message} yet", error.hint)]
     except SowError as error:
         return [*findings, of_error("problem", error)]
     findings += [*_repository(home), *_workflow(home)]
@@ -65,8 +66,19 @@ def _machine(cwd: str) -> Iterator[Finding]:
         )
 
 
+def _commit(root: str) -> Iterator[Finding]:
+    """Yields a problem for a repository without a commit, which runs refuse."""
+    try:
+        has_commit = bool(git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=root, check=False).strip())
+    except SowError:  # without git, which is reported before
+        return
+    if not has_commit:
+        yield new_finding("problem", NO_COMMIT, f"make the first one: {FIRST_COMMIT}")
+
+
 def _repository(home: Home) -> Iterator[Finding]:
     yield new_finding("ok", f"repository {home.root}")
+    yield from _commit(home.root)
     kind = _file_system(home.root)
     if kind in NETWORK:
         text = f"{home.root} is on a network file system ({kind})"

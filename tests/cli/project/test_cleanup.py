@@ -50,7 +50,15 @@ def test_cleanup_takes_state_commits_off_the_branch(task_repo: Repo):
     result = task_repo.ok("cleanup")
     assert log(task_repo) == before
     assert re.search("took commits [0-9a-f]{10}, [0-9a-f]{10} off this branch", result.out)
-    assert result.out.endswith("\nbranch feat/auth has no project state now, and you can merge it\n")
+    merge = "git switch main && git merge feat/auth"
+    assert result.out.endswith(f"\nbranch feat/auth has no project state now; merge it: {merge}\n")
+    assert task_repo.ok("status").out.endswith(f"next: the project was removed from this branch: merge it: {merge}\n")
+    refused = task_repo.sow("task", "list")
+    assert "bring it back: mv .sow/local/removed/" in refused.err
+    task_repo.git("switch", "-q", "main")
+    task_repo.git("merge", "-q", "feat/auth")
+    task_repo.git("switch", "-q", "feat/auth")
+    assert "sow init --project" in task_repo.ok("status").out
     assert "git commit" not in result.out
     assert task_repo.git("status", "--porcelain", "--", ".sow/project") == ""
 

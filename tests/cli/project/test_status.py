@@ -16,11 +16,14 @@ def test_without_a_project(bare_repo: Repo):
     bare_repo.ok("init")
     shown = bare_repo.ok("status").out
     assert "no project on branch main" in shown
-    command = 'git switch -c feature/NAME && sow project new "NAME"'
+    command = 'git switch -c feature/NAME && sow init --project "NAME"'
     assert shown.endswith(f": {command}\n")
-    assert f"hint: start one: {command}\n" in bare_repo.sow("task", "create", "--name", "One").err
+    assert (
+        f"hint: begin with a plan: sow run PLAN; or without one: {command}\n"
+        in bare_repo.sow("task", "create", "--name", "One").err
+    )
     bare_repo.git("switch", "-q", "-c", "feat/x")
-    assert bare_repo.ok("status").out.endswith(': sow project new "NAME"\n')
+    assert bare_repo.ok("status").out.endswith(': sow init --project "NAME"\n')
     bare_repo.git("switch", "-q", "main")
     document = bare_repo.ok("status", "--json").json
     assert (document["project"], document["branch"]) == (None, "main")

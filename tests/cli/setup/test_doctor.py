@@ -90,11 +90,22 @@ def test_on_another_branch(repo: Repo):
     assert "belongs to branch feat/auth" in problem["what"]
 
 
+def test_a_repository_without_a_commit(bare_repo: Repo):
+    """A repository without a commit is a problem, because a run refuses it; the hint is the command that helps."""
+    bare_repo.git("update-ref", "-d", "HEAD")
+    for command in ("version", "init"):
+        bare_repo.ok(command)
+        result = bare_repo.sow("doctor")
+        assert result.code == 1
+        assert "has no commit yet, and runs begin at one\n" in result.out
+        assert "    make the first one: git commit --allow-empty -m first\n" in result.out
+
+
 def test_without_a_project(bare_repo: Repo):
     """A repository without a project is healthy, also before `sow init` (D16)."""
     assert (
-        "has no .sow folder yet; the first run creates it\n    start with: sow run plan.md, or sow init"
-        in bare_repo.ok("doctor").out
+        "has no .sow folder yet\n    begin with a plan: sow run PLAN; or without one: "
+        'git switch -c feature/NAME && sow init --project "NAME"' in bare_repo.ok("doctor").out
     )
     bare_repo.ok("init")
     assert "no project on branch main" in bare_repo.ok("doctor").out

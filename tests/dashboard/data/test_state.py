@@ -80,7 +80,7 @@ def test_an_empty_checkout_has_a_state(bare_repo: Repo):
     bare_repo.ok("init")
     state = facts_of(bare_repo).state()
     assert (state["project"], state["run"], state["tasks"], state["inbox"]) == (None, None, [], [])
-    assert state["next"]["command"] == 'git switch -c feature/NAME && sow project new "NAME"'
+    assert state["next"]["command"] == 'git switch -c feature/NAME && sow init --project "NAME"'
 
 
 def test_a_broken_task_hides_no_other(repo: Repo):

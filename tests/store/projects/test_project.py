@@ -185,7 +185,7 @@ def test_no_project_is_an_error_with_a_hint(empty):
     """Without a project the message says how to start one."""
     with pytest.raises(SowError, match="has no project") as refused:
         projects.load(home_of(empty))
-    assert refused.value.hint == 'start one: sow project new "NAME"'
+    assert refused.value.hint == 'begin with a plan: sow run PLAN; or without one: sow init --project "NAME"'
 
 
 def test_question_numbers_are_unique(repo):

@@ -11,6 +11,7 @@ from sow.domain.documents.state import RunDelivery
 from sow.domain.text.units import listed
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.delivered_branch import is_merged
+from sow.gitwork.merge_command import merge_command
 from sow.gitwork.repository import Repository
 from sow.store import state_commit
 from sow.store.files.checkout_home import Home
@@ -43,12 +44,17 @@ def cleanup(context: Context, *, yes: bool, commit: bool) -> int:
     if state_commit.is_saved(home):
         if not commit:
             if not merged:
+                merge = merge_command(home, home.checkout.branch())
                 out(f"before you merge, run: {state_commit.COMMIT_REMOVAL}")
+                if merge:
+                    out(escape_line(f"then merge it: {merge}"))
             return 0
         state_commit.commit_removal(home)
         out("committed the removal")
     if not merged:
-        out(escape_line(f"branch {home.checkout.branch()} has no project state now, and you can merge it"))
+        branch = home.checkout.branch()
+        merge = merge_command(home, branch)
+        out(escape_line(f"branch {branch} has no project state now{f'; merge it: {merge}' if merge else ''}"))
     return 0
 
 

@@ -12,9 +12,10 @@ from sow.cli.tasks.inbox import subject
 from sow.cli.tasks.show import agent_text, display_name
 from sow.domain.inbox import STOP_COMMAND, Item, next_step, without_project
 from sow.domain.text.similar_text import without_details
+from sow.gitwork.merge_command import command_after_removal
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
 from sow.reports.next_steps import HintContext
-from sow.store.files.checkout_home import Home
+from sow.store.files.checkout_home import Home, start_command
 from sow.store.inbox import items_outside_project, project_inbox_items
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
@@ -41,7 +42,9 @@ def status(context: Context, *, json: bool) -> int:
 
 def _no_project(home: Home, *, json: bool) -> int:
     workflow = summary.summary(home)
-    step = without_project(workflow, items_outside_project(home) or (), projects.start_command(home))
+    step = without_project(
+        workflow, items_outside_project(home) or (), start_command(home), command_after_removal(home)
+    )
     if json:
         emit({"project": None, "branch": home.checkout.branch(), "root": home.root, "workflow": workflow, "next": step})
     else:

@@ -15,7 +15,7 @@ from sow.gitwork.salvage import KeptItem, list_items, restore
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
-from sow.store.projects.removal import removed
+from sow.store.projects.project import removed
 from sow.store.runs import run_folder
 from sow.system import clock
 from sow.system.terminal import err, escape_line, out, paint, require_yes

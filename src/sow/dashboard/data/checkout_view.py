@@ -14,11 +14,12 @@ from sow.domain import inbox as inbox_rules
 from sow.domain.documents.state import ProjectState
 from sow.domain.inbox import Item, ranked
 from sow.errors import SowError
+from sow.gitwork.merge_command import command_after_removal
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
 from sow.reports.next_steps import HintContext
 from sow.store import inbox as store_inbox
 from sow.store import planning
-from sow.store.files.checkout_home import Home
+from sow.store.files.checkout_home import Home, start_command
 from sow.store.files.file_cache import fingerprint
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
@@ -196,7 +197,9 @@ class CheckoutView:
         if self.problem is not None:
             return {"text": self.problem.message, "command": self.problem.hint}
         if self.project is None:
-            return inbox_rules.without_project(self.crew.summary, inbox, projects.start_command(self.home))
+            return inbox_rules.without_project(
+                self.crew.summary, inbox, start_command(self.home), command_after_removal(self.home)
+            )
         phase_by_id = {ident: cached.phase for ident, cached in self.cache.tasks.items() if cached.task}
         tasks = [self.cache.tasks[ident].task for ident in sorted(phase_by_id, key=int)]
         working = [(self.cache.folder(task["id"]), task) for task in tasks if task["status"] == "in_progress"]

@@ -12,7 +12,7 @@ from sow.errors import SowError
 from sow.store import git_watch
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
-from sow.store.projects.removal import removed
+from sow.store.projects.project import removed
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
 from sow.system import clock

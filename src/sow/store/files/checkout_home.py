@@ -263,8 +263,19 @@ def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
     """Finds the checkout, and refuses one in which `sow init` was not run."""
     home = locate(option=option, environment=environment, cwd=cwd)
     if not os.path.lexists(home.sow):
-        raise NoSowFolder(f"{home.root} has no .sow folder", "run 'sow init' there first")
+        raise NoSowFolder(f"{home.root} has no .sow folder", start_hint(home))
     return home
+
+
+def start_command(home: Home) -> str:
+    """Returns the command that starts a project, on a new branch if the current one may have none."""
+    is_allowed = home.checkout.branch() not in (*FORBIDDEN_BRANCHES, "")
+    return ("" if is_allowed else "git switch -c feature/NAME && ") + 'sow init --project "NAME"'
+
+
+def start_hint(home: Home) -> str:
+    """Returns how to begin in a checkout without a project; sow creates the .sow folder in both ways."""
+    return f"begin with a plan: sow run PLAN; or without one: {start_command(home)}"
 
 
 def enclosing(folder: str) -> Checkout:

@@ -7,8 +7,8 @@ import os
 from sow.domain import inputs
 from sow.errors import InvalidFile, MergeConflict, SowError, Waiting
 from sow.store.files import state_file
-from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
-from sow.store.files.disk import create_file
+from sow.store.files.checkout_home import FORBIDDEN_BRANCHES, start_hint
+from sow.store.files.disk import create_file, list_folder
 from sow.store.formats import VERSION
 from sow.store.formats.validation import CONFLICT_MARKS
 from sow.store.validators.project import validate
@@ -16,6 +16,8 @@ from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sow.domain.documents.state import Phase, ProjectState
     from sow.store.files.checkout_home import Home
 
@@ -34,12 +36,6 @@ def branch_for_project(home: Home) -> str:
     if branch in FORBIDDEN_BRANCHES:
         raise SowError(f"no project on {branch}: a project lives on a feature branch", "git switch -c feature/NAME")
     return inputs.checked_line(branch, "the name of the branch", 255)
-
-
-def start_command(home: Home) -> str:
-    """Returns the command that starts a project, on a new branch if the current one may have none."""
-    is_allowed = home.checkout.branch() not in (*FORBIDDEN_BRANCHES, "")
-    return ("" if is_allowed else "git switch -c feature/NAME && ") + 'sow project new "NAME"'
 
 
 def exists(home: Home) -> bool:
@@ -106,6 +102,33 @@ def is_branch(home: Home, name: str) -> bool:
     return bool(git.run(command, cwd=home.root, check=False).strip())
 
 
+def removed(home: Home) -> dict[str, str]:
+    """Returns the latest copy of each project that was removed from this checkout, by project id."""
+    return {project_id: copy for copy, project_id, _ in _copies(home)}
+
+
+def removed_copy(home: Home, branch: str) -> str:
+    """Returns the latest copy of the project that was removed from a branch, or ""."""
+    return next((copy for copy, _, of_branch in reversed([*_copies(home)]) if of_branch == branch), "")
+
+
+def _copies(home: Home) -> Iterator[tuple[str, str, str]]:
+    """Yields the path, project id and branch of each removed project, oldest first.
+
+    The copies are read as lines, because a removed project may be broken or of another version.
+    """
+    folder = f"{home.sow}/local/removed"
+    for name in sorted(list_folder(folder)):
+        try:
+            lines = home.read(f"{folder}/{name}/state.yaml").split("\n")
+        except (FileNotFoundError, SowError):  # the copy belongs to the user, who may have changed or removed it
+            continue
+        parts = (line.partition(": ") for line in lines)
+        fields = {key: value.strip("\"' ") for key, _, value in parts}
+        if "project_id" in fields:
+            yield home.relative(f"{folder}/{name}"), fields["project_id"], fields.get("branch", "")
+
+
 def adopt(home: Home, *, now: str) -> tuple[str, str]:
     """Moves the project and its unfinished run from a renamed branch to the current one; returns both names."""
     from sow.store.runs.run_folder import unfinished_run
@@ -124,6 +147,15 @@ def adopt(home: Home, *, now: str) -> tuple[str, str]:
     return old_branch, branch
 
 
+def _no_project(home: Home) -> SowError:
+    branch = home.checkout.branch()
+    copy = removed_copy(home, branch) if branch else ""
+    if copy:
+        hint = f"bring it back: mv {copy} .sow/project"
+        return SowError(f"{home.root} has no project: the one of {branch} was removed", hint)
+    return SowError(f"{home.root} has no project", start_hint(home))
+
+
 def load_anywhere(home: Home) -> ProjectState:
     """Loads the project, whatever branch is checked out."""
     try:
@@ -132,7 +164,7 @@ def load_anywhere(home: Home) -> ProjectState:
         if exists(home):
             raise InvalidFile(f"{home.relative(path(home))} is missing", _restore_hint(home)) from None
         refuse_pulled_delivery(home)
-        raise SowError(f"{home.root} has no project", f"start one: {start_command(home)}") from None
+        raise _no_project(home) from None
     except MergeConflict:
         raise
     except InvalidFile as problem:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import claim_times, list_folder, move, report_failure
+from sow.store.files.disk import claim_times, move, report_failure
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs.run_folder import refuse_undelivered
 from sow.system import clock
-
-FIELD = "project_id: "
 
 
 def remove(home: Home, *, force: bool, any_branch: bool) -> str:
@@ -34,21 +31,6 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
         with report_failure("move", home.project):
             move(home.disk, home.project, target)
     return home.relative(target)
-
-
-def removed(home: Home) -> dict[str, str]:
-    """Returns the latest copy of each project that was removed from this checkout, by project id.
-
-    The copies are read as lines, because a removed project may be broken or of another version.
-    """
-    folder = f"{home.sow}/local/removed"
-    copies: dict[str, str] = {}
-    for name in sorted(list_folder(folder)):
-        with suppress(FileNotFoundError, SowError):  # the copy belongs to the user, who may have changed or removed it
-            lines = home.read(f"{folder}/{name}/state.yaml").split("\n")
-            ids = (line.removeprefix(FIELD).strip("\"' ") for line in lines if line.startswith(FIELD))
-            copies |= dict.fromkeys(ids, home.relative(f"{folder}/{name}"))
-    return copies
 
 
 def _refuse_open(home: Home) -> None:

@@ -14,8 +14,7 @@ from sow.store.files.state_file import REVISION, revision
 from sow.store.formats.yaml_text import has_conflict, scalar
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
-from sow.store.projects.project import WrongBranch
-from sow.store.projects.removal import removed
+from sow.store.projects.project import WrongBranch, removed
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder
 
