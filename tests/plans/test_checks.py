@@ -118,8 +118,8 @@ def test_an_unknown_agent_is_a_warning():
     tasks = {"1": "**Agent**: implementor", "2": "**Agent**: zzz", "3": "**Agent**: dev", "4": ""}
     plan = plan_with(tasks, AGENTS)
     assert found(plan, error=False) == [
-        "plan.md:2: task 1: there is no agent 'implementor'; the default agent is used (did you mean implementer?)",
-        "plan.md:7: task 2: there is no agent 'zzz'; the default agent is used (see 'sow agent list')",
+        "plan.md:2: task 1: there is no role 'implementor'; the default role is used (did you mean implementer?)",
+        "plan.md:7: task 2: there is no role 'zzz'; the default role is used (see 'sow agent list')",
     ]
     assert [task.agent for task in plan.tasks] == ["", "", "dev", ""]
     assert [task.agent for task in plan_with(tasks).tasks] == ["implementor", "zzz", "dev", ""]
@@ -129,7 +129,7 @@ def test_an_unknown_default_agent_is_reported_once():
     """The default agent is checked at its own line, and not for each task."""
     plan = plan_with({"1": "", "2": ""}, AGENTS, head="---\nsow:\n  default_agent: deev\n---\n")
     assert found(plan, error=False) == [
-        "plan.md:3: default_agent: there is no agent 'deev'; the usual one is used (did you mean dev?)"
+        "plan.md:3: default_agent: there is no role 'deev'; the usual one is used (did you mean dev?)"
     ]
     assert plan.default_agent == ""
 
@@ -140,8 +140,8 @@ def test_unknown_reviewers_are_reported():
         "---\nquality_control: {review_agent: reviwer, agents: {explicit_list: [reviewer, qc], blocked: [dev]}}\n---\n"
     )
     assert [warning.message for warning in plan_with({"1": ""}, AGENTS, head=head).warnings] == [
-        "quality_control: there is no agent 'reviwer'",
-        "quality_control: there is no agent 'qc'",
+        "quality_control: there is no role 'reviwer'",
+        "quality_control: there is no role 'qc'",
     ]
 
 

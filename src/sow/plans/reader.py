@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MODES = ("auto", "explicit", "mixed", "intelligent")
-INSTEAD = "; the default agent is used"
+INSTEAD = "; the default role is used"
 REVIEWERS = ("explicit_list", "additional", "blocked")
 
 
@@ -115,7 +115,7 @@ class _Agents:
         if name not in self.hints:
             near = nearest(name, self.names) if self.plan.use_suggestion() else ""
             self.hints[name] = f"did you mean {near}?" if near else "see 'sow agent list'"
-        message = f"{whose}there is no agent {name!r:.60}{instead}"
+        message = f"{whose}there is no role {name!r:.60}{instead}"
         self.plan.warn(file, line, message, self.hints[name], kind="agent")
         return False
 

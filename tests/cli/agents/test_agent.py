@@ -27,7 +27,7 @@ def define(folder: Path, name: str, text: str) -> Path:
 def test_the_list_has_every_role_and_its_executor(repo: Repo) -> None:
     """One line per built-in role, with its executor, where it comes from and what it does."""
     lines = repo.ok("agent", "list").out.split("\n")
-    assert lines[0].split() == ["AGENT", "EXECUTOR", "FROM", "DESCRIPTION"]
+    assert lines[0].split() == ["ROLE", "EXECUTOR", "FROM", "DESCRIPTION"]
     assert [line.split()[0] for line in lines[1:-1]] == AgentRegistry().names()
     assert all(line.split()[1:3] == ["claude-code", "built-in"] for line in lines[1:-1])
 

@@ -153,7 +153,7 @@ def test_an_unknown_agent_is_a_warning(repo, plan):
     """The warning suggests the nearest name; a role file in the repository makes the name known."""
     change(plan, ("**Estimated time**: 45m", "**Agent**: implementor"))
     (warning,) = repo.ok("plan", "show", "plan.md", "--json").json["warnings"]
-    assert warning["message"] == "task 1: there is no agent 'implementor'; the default agent is used"
+    assert warning["message"] == "task 1: there is no role 'implementor'; the default role is used"
     assert warning["hint"] == "did you mean implementer?"
     agents = repo.root / ".claude" / "agents"
     agents.mkdir(parents=True)

@@ -46,7 +46,7 @@ def test_the_page_is_complete(task_repo: Repo):
         "Add authentication on branch feat/auth",
         "phases: ● implementation",
         "1 paused, 1 pending",
-        "ID   STATUS   PHASE           AGENT        NAME",
+        "ID   STATUS   PHASE           ROLE         NAME",
         "010  paused   implementation  implementer  Add login",
         'question 1 of task 010: Which key?  →  sow answer 1 "…"',
         "We use RS256",

@@ -109,7 +109,7 @@ def test_the_list_can_be_filtered(task_repo: Repo):
     """The list shows every task with its agent and its dependencies, and has filters."""
     task_repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
     rows = [line.split() for line in task_repo.ok("task", "list").out.splitlines()]
-    assert rows[0] == ["ID", "STATUS", "PHASE", "AGENT", "DEPENDS", "ON", "NAME"]
+    assert rows[0] == ["ID", "STATUS", "PHASE", "ROLE", "DEPENDS", "ON", "NAME"]
     assert rows[2] == ["020", "pending", "implementation", "implementer", "010", "Second"]
     for arguments, ids in (
         ((), ["010", "020"]),

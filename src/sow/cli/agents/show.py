@@ -50,7 +50,7 @@ def list_agents(context: Context, *, json: bool) -> int:
     if json:
         return emit({"agents": facts, "warnings": registry.warnings})
     rows = [(agent["name"], agent["executor"], agent["source"], agent["description"]) for agent in facts]
-    out(table([("AGENT", "EXECUTOR", "FROM", "DESCRIPTION"), *rows]))
+    out(table([("ROLE", "EXECUTOR", "FROM", "DESCRIPTION"), *rows]))
     notes(registry.warnings, "warning")
     return 0
 

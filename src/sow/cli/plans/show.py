@@ -139,7 +139,7 @@ def _headline(plan: Plan, levels: int) -> str:
 
 def _rows(plan: Plan, levels: list[list[str]]) -> list[tuple[str, ...]]:
     tasks = {task.id: task for task in plan.tasks}
-    rows: list[tuple[str, ...]] = [("WAVE", "ID", "TASK", "AGENT", "DEPENDS ON", "ESTIMATE", "STATUS")]
+    rows: list[tuple[str, ...]] = [("WAVE", "ID", "TASK", "ROLE", "DEPENDS ON", "ESTIMATE", "STATUS")]
     for number, wave in enumerate(levels, 1):
         rows += [_row(plan, tasks[ident], str(number) if not index else "") for index, ident in enumerate(wave)]
     return rows

@@ -119,7 +119,7 @@ def _show(facts: dict[str, Any]) -> None:
     if len(rows) > MOST_ROWS:
         rows = [row for row in rows if row[1] not in ("completed", "abandoned")][:MOST_ROWS]
     if rows:
-        out("\n" + table([("ID", "STATUS", "PHASE", "AGENT", "NAME"), *rows], indent="  "))
+        out("\n" + table([("ID", "STATUS", "PHASE", "ROLE", "NAME"), *rows], indent="  "))
     for title, lines in (
         (
             "Needs you",

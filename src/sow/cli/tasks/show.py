@@ -33,7 +33,7 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
         for d, t in readable
         if (not phase_name or d.phase == phase_name) and (not status or t["status"] == status)
     ]
-    rows = [("ID", "STATUS", "PHASE", "AGENT", "DEPENDS ON", "NAME")]
+    rows = [("ID", "STATUS", "PHASE", "ROLE", "DEPENDS ON", "NAME")]
     rows += [
         (
             t["id"],
