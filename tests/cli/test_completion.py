@@ -90,6 +90,8 @@ def test_the_script_parses(bare_repo: Repo, shell: str):
         (("task", "set", "--id", "02"), {"020"}),
         (("task", "set", "--id", "010", ""), set(FIELDS)),
         (("task", "set", "--id", "010", "status", ""), set(TASK.statuses)),
+        (("task", "set", "010", ""), set(FIELDS)),
+        (("task", "set", "010", "status", ""), set(TASK.statuses)),
         (("task", "set", "status", "n"), {"needs_review"}),
         (("task", "list", "--status", "p"), {"pending", "paused"}),
         (("task", "create", "--phase", ""), {"implementation", "review"}),

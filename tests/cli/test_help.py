@@ -181,6 +181,7 @@ def test_a_group_alone_names_its_commands(bare_repo: Repo):
         (("taks",), "sow task"),
         (("statsu",), "sow status"),
         (("task", "craete"), "sow task create"),
+        (("task", "approve", "999"), "sow approve"),
         (("note", "resovle", "1"), "sow note resolve"),
         (("help", "projct"), "sow project"),
         (("help", "task", "shwo"), "sow task show"),

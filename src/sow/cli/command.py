@@ -215,7 +215,9 @@ def find(arguments: list[str]) -> tuple[Command, list[str]]:
         raise SowError(f"sow {group} needs a command", "it is one of: " + ", ".join(names))
     raise SowError(
         f"unknown command: sow {second}",
-        nearest(arguments[1], names, f"{group} ") or f"sow {group} has: {', '.join(names)}",
+        nearest(arguments[1], names, f"{group} ")
+        or (f"did you mean 'sow {arguments[1]}'?" if arguments[1] in GROUPS else "")
+        or f"sow {group} has: {', '.join(names)}",
     )
 
 

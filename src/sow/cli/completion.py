@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sow.cli.command import GLOBAL, GROUPS, Argument, Command, Option, commands
+from sow.cli.command import GLOBAL, GROUPS, NAMING, Argument, Command, Option, commands
 from sow.cli.context import Context
+from sow.domain.inputs import is_task_id
 from sow.domain.task import TASK
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
@@ -71,7 +72,7 @@ def _values(context: Context, command: Command, previous: list[str], current: st
         return _completions_of(context, last)
     if current.startswith("-"):
         return [flag for flag, option in options.items() if option.repeat or flag not in previous]
-    position = 0
+    positional: list[str] = []
     skip = False
     for word in previous:
         if skip:
@@ -79,7 +80,10 @@ def _values(context: Context, command: Command, previous: list[str], current: st
         elif word in options:
             skip = bool(options[word].metavar and not options[word].implied)
         else:
-            position += 1
+            positional.append(word)
+    position = len(positional)
+    if positional and NAMING in options and is_task_id(positional[0]):  # `sow task set 010 status`
+        position -= 1
     return _completions_of(context, command.arguments[position]) if position < len(command.arguments) else []
 
 
