@@ -128,6 +128,7 @@ def test_a_missing_program_names_the_role_that_needs_it(text: str, role: str, re
     assert excinfo.value.message == f"executor binary not found: {executor.program} (for role {role})"
     assert f"Install {executor.program}: {adapter(executor.type).capabilities.install}\n\n" in excinfo.value.hint
     assert reason in excinfo.value.hint
+    assert "without an account: --executor simulated" in excinfo.value.hint
     assert f"To use another one: sow config set agents.bindings.{role} NAME\nFor all roles: " in excinfo.value.hint
     assert excinfo.value.hint.endswith("Their names: sow config show")
 

@@ -239,6 +239,7 @@ class Config:
             f"{problem.hint}\n\nRole {role} uses executor {executor.name}{origin}.\n"
             f"To use another one: sow config set agents.bindings.{role} NAME\n"
             "For all roles: sow config set agents.default NAME\n"
+            "To try sow without an account: --executor simulated\n"
             "Their names: sow config show",
         )
 

@@ -280,6 +280,20 @@ def test_validate_without_a_file(config_repo: ConfigRepo):
     assert not config_repo.file.exists()
 
 
+def test_show_has_the_executor_of_all_roles(config_repo: ConfigRepo):
+    """`agents.default` is shown with its origin, also if it is not set."""
+    assert re.search('^  default: "claude-code" +# .default.$', config_repo.ok("show").out, re.MULTILINE)
+    config_repo.ok("set", "agents.default", "simulated")
+    assert re.search('^  default: "simulated" +# .*config file.*$', config_repo.ok("show").out, re.MULTILINE)
+
+
+def test_the_capacity_of_an_unknown_executor_is_refused(config_repo: ConfigRepo):
+    """`host.capacity` is a number for each executor, so the name of a role is a mistake."""
+    refused = config_repo.sow("set", "host.capacity.architect", "2")
+    assert refused.code == 2 and "host.capacity.architect: unknown executor: architect" in refused.err
+    config_repo.ok("set", "host.capacity.claude-code", "2")
+
+
 def test_a_program_that_several_executors_need_is_one_warning(config_repo: ConfigRepo):
     """Executors of one type that lack one program are named in one warning."""
     config_repo.write("agents:\n  executors:\n    a:\n      type: claude\n    b:\n      type: claude\n")

@@ -118,6 +118,7 @@ def _bindings(config: Config) -> list[Finding]:
         *([("agents.default", config.default)] if config.default else []),
         *((f"agents.bindings.{role}", name) for role, name in config.bindings.items()),
     ]
+    references += [(f"host.capacity.{name}", name) for name in config.setting("host", "capacity") or {}]
     references += [(f"agents.fallbacks.{role}", name) for role, names in config.fallbacks.items() for name in names]
     available = "the executors are: " + ", ".join(sorted(config.executors))
     findings = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sow.config import DEFAULT, FROM_FILE, Config, ExecutorConfig
+from sow.config import DEFAULT, DEFAULT_EXECUTOR, FROM_FILE, Config, ExecutorConfig
 from sow.store.formats.yaml_text import ESCAPES
 
 Row = tuple[str, str]
@@ -93,7 +93,10 @@ def document(config: Config, role_names: list[str]) -> dict[str, Any]:
                 role: {"value": name, "origin": origin}
                 for role, (name, origin) in ((role, config.binding(role)) for role in config.roles(role_names))
             },
-            **({"default": {"value": config.default, "origin": FROM_FILE}} if config.default else {}),
+            "default": {
+                "value": config.default or DEFAULT_EXECUTOR,
+                "origin": FROM_FILE if config.default else DEFAULT,
+            },
             "fallbacks": {role: {"value": names, "origin": FROM_FILE} for role, names in config.fallbacks.items()},
             "directories": {"value": config.directories[0], "origin": config.directories[1]},
         },

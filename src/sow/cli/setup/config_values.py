@@ -22,6 +22,7 @@ from sow.store.formats import schema, yaml_edit, yaml_text
 from sow.system.terminal import escape_line, out
 
 Rule = dict[str, Any]
+BY_EXECUTOR = ("agents.executors", "host.capacity")  # sections whose keys are executors; those of others are roles
 PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "boolean": (bool,),
@@ -51,7 +52,7 @@ class Keys:
         return [*self.all(), *(f"agents.{role}" for role in self.roles)]
 
     def _below(self, rule: Rule, key: str) -> Iterator[str]:
-        names = self.config.executors if key == "agents.executors" else self.roles
+        names = self.config.executors if key in BY_EXECUTOR else self.roles
         fields: dict[str, Rule] = rule.get("properties", {})
         if _has_names(rule):
             inner: Rule = rule["additionalProperties"]

@@ -106,6 +106,7 @@ def _executor_finding(facts: dict[str, Any]) -> Finding:
         if roles:
             advice += "\nor use another executor for all roles: sow config set agents.default NAME"
             advice += "\nor for one run: sow run plan.md --executor NAME"
+            advice += "\nor to try sow without an account: sow run plan.md --executor simulated"
         stops = ", and a run that needs it does not start" if roles else ""
         return new_finding("warning", f"{name}: {binary} is not installed{stops}{users}", advice)
     prefix = f"{name}: {facts['path']}"
