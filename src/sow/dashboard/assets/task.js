@@ -37,7 +37,7 @@ const TABS = {
   diff: ["Changes", () => null],
   evidence: ["Checks", (page) => page.evidence?.length ?? 0],
   reviews: ["Reviews", (page) => page.reviews?.length ?? 0],
-  notes: ["Notes", (page) => (page.notes?.length ?? 0) + (page.feedback?.length ?? 0)],
+  notes: ["Notes", (page) => page.notes?.length ?? 0],
   log: ["Log", () => null],
 };
 
