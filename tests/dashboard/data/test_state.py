@@ -22,9 +22,9 @@ from sow.reports.next_steps import ANY_FOLDER
 from sow.store.projects import project as projects
 
 FIELDS = {
-    "id", "plan_id", "name", "agent", "executor", "phase", "status", "result", "iteration", "needs", "wave", "priority",
-    "estimated_minutes", "running", "judge", "step", "since", "seconds", "cost_usd", "question", "open_notes",
-    "waits_for", "updated_at",
+    "id", "plan_id", "name", "agent", "executor", "phase", "status", "result", "check_failed", "iteration", "needs",
+    "wave", "priority", "estimated_minutes", "running", "judge", "step", "since", "seconds", "cost_usd", "question",
+    "open_notes", "waits_for", "updated_at",
 }  # fmt: skip
 WHOLE = {
     "version", "root", "branch", "read_only", "person", "project", "workflow", "run", "tasks", "critical", "counts",
@@ -168,6 +168,19 @@ def test_a_killed_run_is_stopped(repo: Repo):
     state = facts_of(repo).state()
     assert (state["run"]["status"], state["run"]["live"]) == ("stopped", False)
     assert (state["tasks"][0]["running"], state["tasks"][0]["since"]) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("reviews", "check_failed"),
+    [([], True), ([(1, "RED")], True), ([(2, "GREEN")], True), ([(2, "RED")], False)],
+)
+def test_a_failed_check_is_no_verdict(reviews: list[tuple[int, str]], check_failed: bool):
+    """A RED result without a RED review of its iteration is shown as a failed check."""
+    task = {"id": "010", "name": "One", "assigned_agent": "implementer", "status": "failed", "iteration": 2}
+    given = [{"iteration": iteration, "verdict": verdict} for iteration, verdict in reviews]
+    document = {**task, "depends_on": [], "result": "RED", "reviews": given}
+    row = task_row(document, phase="p", notes=0, executor="hand", run=None)
+    assert row["check_failed"] is check_failed
 
 
 def test_a_task_in_review_names_its_reviewer(repo: Repo):

@@ -36,7 +36,7 @@ export function card(task) {
             task.iteration,
           )
         : null,
-      resultBadge(task.result),
+      resultBadge(task.result, task.check_failed),
     ),
     h("span", { class: "card-name" }, task.name),
     h("span", { class: "card-who" }, h("span", { class: "card-agent" }, who(task)), took(task)),

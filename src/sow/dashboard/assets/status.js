@@ -46,9 +46,11 @@ const VERDICT_ICONS = { GREEN: "check", YELLOW: "warning", RED: "close" };
 /**
  * A review's verdict; nothing where there is none. FAILED is no verdict: the status says it.
  * @param {string | null | undefined} result
+ * @param {boolean} [checkFailed] no review says so, but a check failed
  * @returns {HTMLElement | null}
  */
-export function resultBadge(result) {
+export function resultBadge(result, checkFailed = false) {
+  if (checkFailed) return statusBadge("failed", "check failed");
   if (!result || result === "FAILED") return null;
   return h(
     "span",

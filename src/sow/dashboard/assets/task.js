@@ -279,7 +279,7 @@ function headOf(page, id) {
       row.status,
       row.own_status && row.own_status !== row.status ? row.own_status.replaceAll("_", " ") : undefined,
     ),
-    resultBadge(row.result),
+    resultBadge(row.result, row.check_failed),
     step,
   ];
 }

@@ -6,7 +6,7 @@ import { ago, clock, day, duration, money, part, plural } from "./format.js";
 import { icon } from "./icons.js";
 import { markdown } from "./markdown.js";
 import { elapsed, empty, facts, panel } from "./parts.js";
-import { resultBadge, statusBadge } from "./status.js";
+import { resultBadge } from "./status.js";
 import { historyOf } from "./task_history.js";
 
 /** @typedef {import("./state.js").Row} Row */
@@ -83,7 +83,7 @@ function factsOf(page) {
   ]);
 }
 
-/** Each iteration: how long agents worked in it, and its result: that a check failed, or else the verdict of its review. @param {Row} page */
+/** Each iteration: how long agents worked in it, and its verdict, or that a check failed. @param {Row} page */
 function iterations(page) {
   const numbers = Array.from({ length: page.iterations ?? 0 }, (_, at) => at + 1);
   const turns = (page.sessions ?? []).flatMap((/** @type {Row} */ session) => session.turns);
@@ -95,7 +95,7 @@ function iterations(page) {
       (/** @type {Row} */ one) => one.iteration === number && one.passed === false && one.kind !== "baseline",
     );
     const time = h("span", { class: "muted number" }, seconds ? duration(seconds) : "");
-    return h("li", { key: number }, h("span", null, `Iteration ${number}`), time, failed ? statusBadge("failed", "check failed") : resultBadge(review?.verdict));
+    return h("li", { key: number }, h("span", null, `Iteration ${number}`), time, resultBadge(review?.verdict, failed && review?.verdict !== "RED"));
   });
   return rows.length ? panel("Iterations", h("ul", { class: "iterations" }, rows)) : null;
 }

@@ -38,6 +38,7 @@ def task_row(task: Mapping[str, Any], *, phase: str, notes: int, executor: str |
         "phase": phase,
         "status": task["status"],
         "result": task.get("result") or None,
+        "check_failed": _only_check_failed(task),
         "iteration": task["iteration"],
         "needs": needs,
         "wave": 0,
@@ -49,6 +50,12 @@ def task_row(task: Mapping[str, Any], *, phase: str, notes: int, executor: str |
         "waits_for": [],
         "updated_at": task.get("updated_at"),
     }
+
+
+def _only_check_failed(task: Mapping[str, Any]) -> bool:
+    """Returns whether a result is RED because of a check, and not because of a review."""
+    reviews = [review["verdict"] for review in task.get("reviews", ()) if review["iteration"] == task["iteration"]]
+    return task.get("result") == "RED" and "RED" not in reviews
 
 
 def _work(ident: str, run: RunFollower | None, duration: float | None) -> Row:
