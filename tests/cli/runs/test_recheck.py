@@ -224,3 +224,14 @@ def test_a_list_that_failed_before_the_run_is_named(plan_repo: PlanRepo, tmp_pat
         ("010", False, True),
         ("070", True, False),
     }
+
+
+def test_it_is_no_call_of_the_run(ran: PlanRepo):
+    """After verify, the report is the same: the run was not continued, and its time and timeline are as before."""
+    (journal,) = (ran.repo.root / ".sow/local/runs").glob("*/journal.jsonl")
+    before, report = journal.read_bytes(), ran.repo.ok("runs", "show", "--json").json
+    assert verify(ran.repo)[0] == 0
+    assert journal.read_bytes() == before
+    after = ran.repo.ok("runs", "show", "--json").json
+    assert (after["run"]["calls"], after["totals"]) == (1, report["totals"])
+    assert "continued" not in ran.repo.ok("runs", "show").out

@@ -35,7 +35,10 @@ MOST_SHOWN = 12
 def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: bool) -> int:
     context.require_non_worker("integrate a run")
     folder = run_folder.find(context.project_home(), run)
-    with reopened_run(folder, context.environment, "sow integrate", context.verbs) as (run_context, integration):
+    with reopened_run(folder, context.environment, "sow integrate", context.verbs, has_journal=True) as (
+        run_context,
+        integration,
+    ):
         if not dry_run:
             run_context.agreed = _ask_consent(context, run_context, integration, yes=yes)
         with Progress("Merging and checking"):

@@ -18,9 +18,17 @@ from sow.store.runs.run_folder import RunFolder
 
 @contextmanager
 def reopened_run(
-    folder: RunFolder, environment: Mapping[str, str], command: str, verbs: Callable[..., int] | None
+    folder: RunFolder,
+    environment: Mapping[str, str],
+    command: str,
+    verbs: Callable[..., int] | None,
+    *,
+    has_journal: bool = False,
 ) -> Iterator[tuple[RunContext, Integration]]:
-    """Opens the run and its integration branch, and claims the checkout meanwhile."""
+    """Opens the run and its integration branch, and claims the checkout meanwhile.
+
+    A command that changes nothing writes no journal, because its entries would count as a call of the run.
+    """
     home = folder.home
     _require_branch(folder)
     if folder.run["project_id"] != projects.load(home)["project_id"]:
@@ -34,6 +42,7 @@ def reopened_run(
         agents = config.agents(home.root, environment)
         agreed = load_consents(home, config, environment)
         run_context = RunContext(home, config, environment, agents, folder, [], agreed, verbs=verbs)
+        run_context.has_journal = has_journal
         try:
             if run_context.isolation is not None:
                 yield run_context, run_context.isolation.integration

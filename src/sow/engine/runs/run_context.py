@@ -233,6 +233,7 @@ class RunContext:
     verbs: Callable[[list[str], Mapping[str, str]], int] | None = None  # runs what workers send from their sandbox
     turns: LocalTurns = field(default_factory=LocalTurns)  # takes the turns of workers
     turn_class: type[AgentTurn] = AgentTurn  # takes the turns of judges and of agents of a workflow
+    has_journal: bool = True  # whether this process writes events to the run's journal
 
     def __post_init__(self) -> None:
         home, folder = self.home, self.folder
@@ -302,6 +303,8 @@ class RunContext:
         return changes
 
     def _write(self, event: str, facts: dict[str, Any]) -> None:
+        if not self.has_journal:
+            return
         entry = self.folder.append_event(event, t=round(time.monotonic() - self.started_at, 3), **facts)
         for listener in self.listeners:
             listener(entry)
