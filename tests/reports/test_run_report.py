@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.claim_holder import hold_claim
 from support.journals import START, MadeUpRun, stamp
 
-from sow.reports import report_text, run_report
+from sow.reports import report_text, run_history, run_report
 from sow.store.formats import VERSION
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder, find
@@ -383,6 +383,31 @@ def test_turns_outside_the_run_do_not_count(crew):
     for t in (50, 500):
         record(journal, "010", t, ended_at=stamp(t + 5), outcome="done", cost_usd=1.0)
     assert run_report.report_data(journal.home, journal.folder)["totals"]["turns"] == 0
+
+
+@pytest.mark.parametrize(("began", "ended"), [(99, 100), (100, 100), (98, 99)])
+def test_a_turn_by_hand_right_before_the_run_does_not_count(crew, began, ended):
+    """A person may resume a worker in the second in which the run then starts: its journal has only its own turns."""
+    journal = MadeUpRun(crew, IDS[:1])
+    record(journal, "010", began, ended_at=stamp(ended), outcome="done", cost_usd=0.0024)
+    journal.begin(100)
+    journal.turn(103, 105, "010", role="implementer", executor="claude-code", cost_usd=0.0036)
+    journal.end(106)
+    totals = run_report.report_data(journal.home, journal.folder)["totals"]
+    assert (totals["turns"], totals["cost_usd"]) == (1, 0.0036)
+
+
+def test_the_expected_time_does_not_depend_on_when_it_is_asked_for(crew):
+    """The tasks of a run are expected to take the same time before and after one of them is completed."""
+    journal = MadeUpRun(crew, IDS[:4])
+    for ident in IDS:
+        put(crew, journal, ident, estimated_minutes=30)
+    expected = run_history.expected_minutes(journal.folder)
+    assert expected == dict.fromkeys(IDS[:4], 30)
+    for ident in IDS[:3]:
+        record(journal, ident, 1, ended_at=stamp(4), outcome="done", seconds=3.0)
+        done(crew, journal, ident)
+    assert run_history.expected_minutes(journal.folder) == expected
 
 
 def test_runs_within_one_second_have_their_own_turns(crew):

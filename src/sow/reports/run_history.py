@@ -593,13 +593,16 @@ ENOUGH = 2  # completed tasks needed to correct the estimates
 
 
 def expected_minutes(folder: RunFolder) -> dict[str, float]:
-    """Returns minutes by task. Mere guesses and tasks that cannot be read are left out."""
+    """Returns minutes by task, from the tasks before the run. Guesses and tasks that cannot be read are left out.
+
+    The run's own tasks count in `RemainingTime`, so that a view that begins later shows the same time.
+    """
     home = folder.home
     try:
         tasks = task_folder.load_readable_or_raise(home, projects.load(home), folder.run["tasks"])
     except SowError:
         return {}
-    forecast = Forecast(finished_tasks(home))
+    forecast = Forecast(finished_tasks(home, without=folder.run["tasks"]))
     forecasts = {task["id"]: forecast.expected(task["assigned_agent"], task.get("estimated_minutes")) for task in tasks}
     return {task_id: expectation.minutes for task_id, expectation in forecasts.items() if expectation.origin != GUESSED}
 

@@ -58,12 +58,11 @@ def _turns_of_other_runs(home: Home, run: Run, windows: list[Window]) -> list[Tu
 
 
 def _windows(run: Run, history: RunHistory) -> list[Window]:
-    """Returns the times in which processes of the run were alive. A turn outside them does not belong to the run."""
+    """Returns the times in which turns of the run can have started. Its processes were alive then."""
     if not history.processes:
         return [(epoch_of(run["started_at"]) or 0, _end(run))]
     windows: list[Window] = [
-        ((epoch_of(process.first_at) or 0) - SLACK, (epoch_of(process.last_at) or 0) + SLACK)
-        for process in history.processes
+        (epoch_of(process.first_at) or 0, (epoch_of(process.last_at) or 0) + SLACK) for process in history.processes
     ]
     if not history.processes[-1].ended:
         windows[-1] = (windows[-1][0], max(windows[-1][1], _end(run)))
@@ -76,13 +75,19 @@ def _end(run: Run) -> float:
 
 def _recorded(home: Home, task: str, windows: list[Window]) -> list[TurnRecord]:
     """Returns a task's recorded turns that started while the run was alive."""
-    recorded = []
-    for record in sessions.records(TaskFolder(home, "", task)):
-        for turn in session_turns(record):
-            started = epoch_of(turn.at) or 0
-            if any(first <= started <= last for first, last in windows):
-                recorded.append(turn)
-    return recorded
+    return [
+        _turn(record.session, turn)
+        for record in sessions.records(TaskFolder(home, "", task))
+        for turn in record.session["turns"]
+        if any(_is_in(turn, window) for window in windows)
+    ]
+
+
+def _is_in(turn: SessionTurn, window: Window) -> bool:
+    """Tells whether a turn started in a window. One that a person started ended before the run began its first."""
+    started, ended = (epoch_of(turn[key]) or 0 if key in turn else float("inf") for key in ("started_at", "ended_at"))
+    by_hand = turn["kind"] in ("spawn", "resume") and ended <= window[0]
+    return window[0] <= started <= window[1] and not by_hand
 
 
 def session_turns(record: SessionRecord) -> list[TurnRecord]:

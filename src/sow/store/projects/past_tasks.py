@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 from sow.domain.documents.state import SessionTurn
 from sow.domain.plans.graph import FinishedTask
@@ -14,8 +15,11 @@ from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
 
 
-def finished_tasks(home: Home) -> list[FinishedTask]:
-    """Returns an entry for each completed task whose sessions are on this machine; none if there is no project."""
+def finished_tasks(home: Home, without: Collection[str] = ()) -> list[FinishedTask]:
+    """Returns an entry for each completed task whose sessions are on this machine, except the tasks `without`.
+
+    There is none if there is no project.
+    """
     if not os.path.isdir(f"{home.sow}/local/sessions"):
         return []
     try:
@@ -24,7 +28,7 @@ def finished_tasks(home: Home) -> list[FinishedTask]:
         return []
     entries = []
     for folder, task in readable:
-        turns = _turns(folder) if task["status"] == "completed" else []
+        turns = _turns(folder) if task["status"] == "completed" and folder.id not in without else []
         minutes = sum(turn.get("seconds") or 0 for turn in turns) / 60
         if minutes:
             costs = [turn.get("cost_usd") for turn in turns]
