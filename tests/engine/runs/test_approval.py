@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
 import subprocess
@@ -209,6 +210,13 @@ def test_a_failed_check_is_waived_by_name(plan_repo: PlanRepo) -> None:
     accepted = accept_as_printed(plan_repo, "flaky")
     assert "waived: test -e never.txt" in accepted
     assert "task 010 is approved; merge it with: sow run plan.yaml --retries 0\n" in accepted  # the call of its run
+    shown = plan_repo.repo.ok("task", "show", "010").out
+    assert "status    needs_review, iteration 1\n" in shown, "an approval begins no iteration"
+    assert shown.count("iteration 2") == 0
+    assert "waived by ada: test -e never.txt (flaky)" in shown
+    assert "must pass: test -e never.txt" not in shown
+    assert "status      pending, not started\n" in plan_repo.repo.ok("task", "show", "020").out
+    assert re.search(r"Part 2 +pending +- +- ", plan_repo.repo.ok("runs", "show").out)
     result = plan_repo.run("--retries", "0")
     assert result.code == 0, result
     for ident in ("010", "020"):
@@ -216,6 +224,11 @@ def test_a_failed_check_is_waived_by_name(plan_repo: PlanRepo) -> None:
         assert (waiver["command"], waiver["reason"]) == ("test -e never.txt", "flaky")
     last = [evidence for evidence in plan_repo.task("010")["evidence"] if evidence["kind"] in ("merge", "final")]
     assert {entry["command"] for entry in last} == {"test -e part_010.txt"}
+    for ident, place in (("010", "merged work"), ("020", "its work")):
+        shown = plan_repo.repo.ok("task", "show", ident).out
+        places = re.findall(r"passed: test -e part_010.txt \(exit 0, (.*), on tree", shown)
+        assert place in places
+        assert len(places) == len(set(places)), "each line once"
     assert "waived `test -e never.txt`: flaky" in plan_repo.repo.ok("runs", "show").out
 
 

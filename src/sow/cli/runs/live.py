@@ -125,7 +125,7 @@ def _row(row: Facts) -> tuple[str, ...]:
         short_text(row["name"], LONGEST),
         words.outcome(row["outcome"]),
         words.result(row),
-        str(row["tries"]),
+        str(row["tries"] or "-"),
         words.time_of(row),
         words.money(row).replace(" and ", " + "),
         row["agent"] or "-",

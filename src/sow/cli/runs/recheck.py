@@ -7,6 +7,7 @@ from typing import Any
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.progress import Progress
+from sow.cli.tasks.show import PLACES
 from sow.domain.checks import task_checks
 from sow.domain.checks.task_checks import Consent
 from sow.domain.text.units import counted
@@ -31,7 +32,6 @@ from sow.system.terminal import escape_line, out, paint
 
 WORDS = {"holds": "same", "differs": "differs", "left out": "skipped"}  # for a verdict
 COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
-PLACES = {"merge": "merged work", "final": "final tree"}  # of checks that did not run on the task's own work
 
 
 def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:

@@ -12,6 +12,7 @@ from sow.domain import task as task_rules
 from sow.domain.checks import refusals
 from sow.domain.documents.state import Task
 from sow.domain.task import current_concerns, shown_result
+from sow.domain.text.similar_text import NO_VERDICT_PREFIX
 from sow.domain.text.units import counted
 from sow.reports.idle_tasks import ProjectRuns, continuation_text, task_document
 from sow.store.projects import project as projects
@@ -21,6 +22,7 @@ from sow.system.process.exit_code import exit_text
 from sow.system.terminal import escape_control, escape_line, out, paint
 
 RECENT = 20
+PLACES = {"merge": "merged work", "final": "final tree"}  # of checks that did not run on the task's own work
 
 
 def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
@@ -57,7 +59,16 @@ def display_name(task: Task) -> str:
 
 def agent_text(task: Task) -> str:
     """Returns the role that works on a task, with the iteration after the first."""
-    return task["assigned_agent"] + (f", iteration {task['iteration']}" if task["iteration"] > 1 else "")
+    iteration = worked_iteration(task)
+    return task["assigned_agent"] + (f", iteration {iteration}" if iteration > 1 else "")
+
+
+def worked_iteration(task: Mapping[str, Any]) -> int:
+    """Returns the iteration of the last work. The approval of a task that asked begins one only for its merge."""
+    latest, approval = (task.get("questions") or [{}])[-1], task.get("approval") or {"iteration": 0}
+    is_answer = approval["iteration"] == task["iteration"] and latest.get("answered_at") == approval["at"]
+    accepted = is_answer and latest["answer"].startswith("accept") and not latest["text"].startswith(NO_VERDICT_PREFIX)
+    return max(int(task["iteration"]) - accepted, 1)
 
 
 def show_task(context: Context, *, task: str, json: bool) -> int:
@@ -111,7 +122,7 @@ def _continuation(context: Context, folder: TaskFolder, task: Task) -> str:
 def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
     source = task.get("source")
     facts = [
-        ("status", f"{task['status']}, iteration {task['iteration']}"),
+        ("status", f"{task['status']}, {_iteration(task)}"),
         ("agent", task["assigned_agent"]),
         ("phase", task["phase"]),
         ("priority", task["priority"]),
@@ -127,9 +138,16 @@ def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
     if "approval" in task:
         approval = task["approval"]
         reason = f": {approval['reason']}" if "reason" in approval else ""
-        approved_by = f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}{reason}"
+        iteration = min(approval["iteration"], worked_iteration(task))
+        approved_by = f"by {approval['by']} at {approval['at']}, iteration {iteration}{reason}"
         facts.append(("approved", approved_by))
     return [row for row in facts if row[1]]
+
+
+def _iteration(task: dict[str, Any]) -> str:
+    """Returns the iteration of a task's work; a task has none before its first start."""
+    is_new = task["status"] == "pending" and "started_at" not in task
+    return "not started" if is_new else f"iteration {worked_iteration(task)}"
 
 
 def _follows(task: dict[str, Any]) -> str:
@@ -190,11 +208,19 @@ def _concerns(task: dict[str, Any]) -> list[str]:
 def _checks(task: dict[str, Any]) -> list[str]:
     """Returns the check results of the current iteration, and the commands that have no result yet."""
     results = [result for result in task.get("evidence", ()) if result["iteration"] == task["iteration"]]
-    ran = {result["command"] for result in results}
+    waived = {waiver["command"]: waiver for waiver in task.get("waivers", ())}
+    ran = {result["command"] for result in results} | waived.keys()
+    shown = (f"{_verdict(run)}: {run['command']} ({exit_text(run['exit'])}{_scope(run)})" for run in results)
     return [
-        *(f"{_verdict(run)}: {run['command']} ({exit_text(run['exit'])}{_scope(run)})" for run in results),
+        *dict.fromkeys(shown),  # a check may run again on the same tree
+        *(_waiver(waiver) for waiver in waived.values()),
         *(f"must pass: {check['command']}" for check in task.get("checks", ()) if check["command"] not in ran),
     ]
+
+
+def _waiver(waiver: dict[str, Any]) -> str:
+    reason = f" ({waiver['reason']})" if "reason" in waiver else ""
+    return f"waived by {'you' if waiver['by'] == 'person' else waiver['by']}: {waiver['command']}{reason}"
 
 
 def _verdict(evidence: dict[str, Any]) -> str:
@@ -205,7 +231,8 @@ def _verdict(evidence: dict[str, Any]) -> str:
 def _scope(evidence: dict[str, Any]) -> str:
     if evidence.get("scope") == "folder":
         return ", in the shared folder: it belongs to no commit"
-    return f", on tree {evidence['tree'][:10]}" if evidence.get("tree") else ""
+    place = PLACES.get(evidence["kind"], "its work")
+    return f", {place}, on tree {evidence['tree'][:10]}" if evidence.get("tree") else ""
 
 
 def _note(note: dict[str, Any]) -> str:
