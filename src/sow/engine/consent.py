@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from sow.config import Config
 from sow.domain.checks.task_checks import Consent
-from sow.domain.documents.state import Check, Task
+from sow.domain.documents.state import Check, RunSettings, Task
+from sow.domain.network import ALL, MODEL, NONE, narrower
 from sow.domain.plans.command_line import program
 from sow.errors import SystemFailure, Waiting
 from sow.store.files.checkout_home import Home
@@ -15,7 +17,30 @@ from sow.store.user import consents
 from sow.system.sandbox import sandbox_state
 from sow.system.terminal import confirm, err, escape_control, escape_line, is_interactive
 
-BOXED = "in the sandbox. There setup and dependency checks reach the network, and other checks may"
+KIND = "network"  # of the file with the user's decision about the network of checks
+OPEN, OFFLINE = "checks may use the network", "checks run without the network"
+REACHES = {ALL: "and so do other checks", MODEL: "other checks reach named hosts only", NONE: "other checks do not"}
+
+
+def checks_network(
+    home: Home, config: Config, environment: Mapping[str, str], settings: RunSettings | Mapping[str, Any]
+) -> str:
+    """Returns what the checks of a run with these settings may reach."""
+    wanted = config.checks_network()
+    if not wanted and is_network_need_detectable(settings):
+        wanted = ALL if network_decision(home, environment) == OPEN else NONE
+    return narrower(wanted or config.sandbox_network(), settings.get("network", ALL))
+
+
+def is_network_need_detectable(settings: RunSettings | Mapping[str, Any]) -> bool:
+    """Tells whether a run finds out that checks need the network: it repeats them on the base commit."""
+    return settings.get("isolation", "worktree") == "worktree" and settings.get("baseline", "on") != "off"
+
+
+def network_decision(home: Home, environment: Mapping[str, str]) -> str:
+    """Returns whether the user lets checks of this repository use the network, or "" if that is not decided."""
+    decided = consents.read(consents.path(environment, home.checkout.common, KIND))
+    return next((text for text in (OFFLINE, OPEN) if text in decided), "")
 
 
 class NotAgreed(Waiting):
@@ -51,16 +76,19 @@ def ask_consent(
     *,
     yes: bool,
     again: str,
+    settings: RunSettings | None = None,
 ) -> Consent:
     """Asks for consent to new commands, saves it and returns all commands that the user agreed to.
 
-    `again` is the same call with --yes, as a hint if there is no terminal.
+    The question says what they may reach in a run with these settings, or with the defaults. `again` is the same call
+    with --yes, as a hint if there is no terminal.
     """
     missing = agreed.missing(commands)
     if not missing:
         return agreed
     if not yes:
-        _show(missing, boxed=sandbox_state(str(config.setting("sandbox", "mode")), environment).is_on)
+        boxed = sandbox_state(str(config.setting("sandbox", "mode")), environment).is_on
+        _show(missing, checks_network(home, config, environment, settings or {}) if boxed else "")
         text = f"{len(missing)} command{'s need' if len(missing) > 1 else ' needs'} your consent; nothing was started"
         if not is_interactive():
             raise Waiting(text, again)
@@ -73,15 +101,16 @@ def ask_consent(
     return agreed.with_more(missing)
 
 
-def _show(commands: Sequence[str], *, boxed: bool) -> None:
-    err(
-        f"You have not agreed to these commands yet. They run {BOXED if boxed else 'on this machine with your rights'}:"
-    )
+def _show(commands: Sequence[str], network: str) -> None:
+    """Shows the commands and what they may reach in the sandbox; without a sandbox `network` is empty."""
+    boxed = f"in the sandbox. There setup and dependency checks reach the network, {REACHES.get(network)}"
+    where = boxed if network else "on this machine with your rights"
+    err(f"You have not agreed to these commands yet. They run {where}:")
     for name, group in by_program(commands).items():
         err(f"  {escape_line(name)}")
         for command in group:
             err(indented(command, "    "))
-    more = " It also holds if you turn the sandbox off." if boxed else ""
+    more = " It also holds if you turn the sandbox off." if network else ""
     err(f"Consent covers the text of a command in this repository, not the scripts that it runs.{more}")
 
 

@@ -62,7 +62,7 @@ def _run_items(
         return [], ()
     step, unreviewed = inbox_rules.delivery(run, is_open=(is_open := inbox_rules.has_open(run, tasks))), []
     if is_open and (run["status"] != "waiting" or asking.isdisjoint(run["tasks"])):
-        step = {"text": f"run {run['id']} is not finished: continue it", "command": inbox_rules.SHOW_RUN}
+        step = {"text": f"unfinished run: {run['id']}", "command": inbox_rules.SHOW_RUN}
         unreviewed = run["tasks"]
     items = [item("delivery", text=step["text"], do=step["command"], since=run.get("ended_at", ""))] if step else []
     return items, unreviewed

@@ -65,10 +65,14 @@ def test_the_question_says_where_the_commands_run(asking: PlanRepo) -> None:
     if sandbox_state("bwrap", os.environ).problem:
         pytest.skip("no sandbox here")
     asking.repo.environment["SOW_SANDBOX"] = "auto"
-    boxed = asking.run()
+    boxed = asking.run("--baseline", "on")
     assert boxed.code == 4, boxed
-    assert "They run in the sandbox. There setup and dependency checks reach the network" in boxed.err
+    assert (
+        "They run in the sandbox. There setup and dependency checks reach the network, other checks do not:"
+        in boxed.err
+    )
     assert "with your rights" not in boxed.err
+    assert "the network, and so do other checks:" in asking.run("--baseline", "off").err
 
 
 @few_of("name", DOUBTFUL, 1)

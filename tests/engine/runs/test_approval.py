@@ -211,8 +211,12 @@ def test_a_failed_check_is_waived_by_name(plan_repo: PlanRepo) -> None:
     assert "waived: test -e never.txt" in accepted
     assert "task 010 is approved; merge it with: sow run plan.yaml --retries 0\n" in accepted  # the call of its run
     shown = plan_repo.repo.ok("task", "show", "010").out
-    assert "status    needs_review, iteration 1\n" in shown, "an approval begins no iteration"
+    assert "status    approved, waits for its merge, iteration 1\n" in shown, "an approval begins no iteration"
     assert shown.count("iteration 2") == 0
+    status = plan_repo.repo.ok("status").out
+    assert status.count("sow run plan.yaml --retries 0") == 1, status
+    assert "010  approved, waits for its merge" in status
+    assert f"\n- unfinished run: {plan_repo.runs()[-1]['id']}\n" in "\n" + plan_repo.repo.ok("inbox").out
     assert "waived by ada: test -e never.txt (flaky)" in shown
     assert "must pass: test -e never.txt" not in shown
     assert "status      pending, not started\n" in plan_repo.repo.ok("task", "show", "020").out

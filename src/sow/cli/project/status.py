@@ -8,8 +8,8 @@ from typing import Any
 from sow.cli.command import Command
 from sow.cli.context import Context
 from sow.cli.output import emit, table
-from sow.cli.tasks.inbox import subject
-from sow.cli.tasks.show import agent_text, display_name
+from sow.cli.tasks.inbox import title
+from sow.cli.tasks.show import agent_text, display_name, status_text
 from sow.domain.inbox import STOP_COMMAND, Item, next_step, without_project
 from sow.domain.text.similar_text import without_details
 from sow.gitwork.merge_command import command_after_removal
@@ -113,26 +113,29 @@ def _show(facts: dict[str, Any]) -> None:
         out(escape_control(project["description"]).strip())
     out("phases: " + " → ".join(_phase(phase) for phase in facts["phases"]))
     _show_workflow(facts["workflow"])
-    out("tasks: " + (", ".join(f"{count} {name}" for name, count in facts["counts"].items()) or "none"))
-    rows = [(t["id"], t["status"], t["phase"], agent_text(t), display_name(t)) for t in facts["tasks"]]
+    counts = Counter(status_text(task) for task in facts["tasks"])
+    out("tasks: " + (", ".join(f"{count} {name}" for name, count in counts.items()) or "none"))
+    rows = [(t["id"], status_text(t), t["phase"], agent_text(t), display_name(t)) for t in facts["tasks"]]
     rows += [(ident, "broken", "", "", problem) for ident, problem in facts["broken"].items()]
     if len(rows) > MOST_ROWS:
         rows = [row for row in rows if row[1] not in ("completed", "abandoned")][:MOST_ROWS]
     if rows:
         out("\n" + table([("ID", "STATUS", "PHASE", "ROLE", "NAME"), *rows], indent="  "))
-    for title, lines in (
+    step = facts["next"]
+    shown_commands = {step["command"], *(item["do"] for item in facts["inbox"])}
+    for heading, lines in (
         (
             "Needs you",
-            [
-                f"{_kind(item)}{subject(item)}: {escape_line(without_details(item['text']))}  →  {item['do']}"
-                for item in facts["inbox"]
-            ],
+            [_item(item, step["command"]) for item in facts["inbox"]],
         ),
         (
             "Left running",
             [f"a turn on task {item['task']}  →  {item['do']}" for item in facts["left"]],
         ),
-        ("Continue", [f"task {item['task']}  →  {item['do']}" for item in facts["idle"]]),
+        (
+            "Continue",
+            [f"task {item['task']}  →  {item['do']}" for item in facts["idle"] if item["do"] not in shown_commands],
+        ),
         ("Decisions", [escape_control(memory) for memory in facts["memories"]]),
         (
             "Recent log",
@@ -140,11 +143,17 @@ def _show(facts: dict[str, Any]) -> None:
         ),
     ):
         if lines:
-            out(f"\n{paint(title, 'bold')}\n" + "\n".join(f"  {line}" for line in lines))
-    step = facts["next"]
+            out(f"\n{paint(heading, 'bold')}\n" + "\n".join(f"  {line}" for line in lines))
     is_told = any(item["do"] == step["command"] for item in facts["inbox"])
     text = "" if is_told else f"  {escape_line(step['text'])}\n"
     out(f"\n{paint('Next', 'bold')}\n{text}  {paint(step['command'], 'cyan')}")
+
+
+def _item(item: Item, next_command: str) -> str:
+    """Returns an item on one line; the command that continues a run is named only as the next step."""
+    about = ": ".join(filter(None, (title(item, _kind(item)), escape_line(without_details(item["text"])))))
+    is_next = item["kind"] == "delivery" and item["do"] == next_command
+    return f"{about}  →  {'see Next' if is_next else item['do']}"
 
 
 def _kind(item: Item) -> str:

@@ -62,7 +62,14 @@ def _ask_consent(context: Context, run_context: RunContext, integration: Integra
     setup = run_context.setups.missing_at(commit_reader(run_context.home.root, commit) for commit in commits)
     commands = [*final_checks.commands(run_context), *setup]
     return consent.ask_consent(
-        run_context.home, run_context.config, context.environment, run_context.agreed, commands, yes=yes, again=command
+        run_context.home,
+        run_context.config,
+        context.environment,
+        run_context.agreed,
+        commands,
+        yes=yes,
+        again=command,
+        settings=run_context.settings,
     )
 
 

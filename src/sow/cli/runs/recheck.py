@@ -119,7 +119,14 @@ def _ask_consent(
     commands += run_context.setups.missing_at(commit_reader(run_context.home.root, tree) for tree in trees)
     again = pasteable_command(run_context.home, context.environment, context.cwd, words)
     return consent.ask_consent(
-        run_context.home, run_context.config, context.environment, run_context.agreed, commands, yes=yes, again=again
+        run_context.home,
+        run_context.config,
+        context.environment,
+        run_context.agreed,
+        commands,
+        yes=yes,
+        again=again,
+        settings=run_context.settings,
     )
 
 

@@ -38,12 +38,18 @@ def subject(item: Item) -> str:
     return f" task {item['task']}" if item["task"] else agent
 
 
+def title(item: Item, kind: str) -> str:
+    """Returns what an item is about; the text of an item about a run says it itself."""
+    return "" if item["kind"] == "delivery" else f"{kind}{subject(item)}"
+
+
 def show_item(item: Item) -> None:
     """Prints an item of the inbox and the command that settles it."""
     number = f"{item['number']}." if item["number"] else "-"
     holds = f", blocks {counted(item['blocks'], 'task')}" if item["blocks"] else ""
     first, *more = [escape_control(line) for line in item["text"].strip().splitlines()] or [""]
-    out(f"{paint(number, 'bold')} {item['kind']}{subject(item)}{holds}: {escape_line(first)}")
+    about = ": ".join(filter(None, (f"{title(item, item['kind'])}{holds}", escape_line(first))))
+    out(f"{paint(number, 'bold')} {about}")
     if len(more) > MOST_LINES:  # an error is at the end of an output
         out(f"   … {len(more) - MOST_LINES} lines not shown: sow inbox --json")
     for line in more[-MOST_LINES:]:

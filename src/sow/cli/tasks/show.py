@@ -39,7 +39,7 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
     rows += [
         (
             t["id"],
-            t["status"],
+            status_text(t),
             d.phase,
             agent_text(t),
             ", ".join(t["depends_on"]),
@@ -55,6 +55,12 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
 def display_name(task: Task) -> str:
     """Returns a task's name, with its id in its plan."""
     return f"{task['name']} (task {task['source']['id']} of the plan)" if "source" in task else task["name"]
+
+
+def status_text(task: Mapping[str, Any]) -> str:
+    """Returns a task's status; approved work waits only for a run that merges it."""
+    waits = task["status"] == "needs_review" and task_rules.is_approved(task)  # type: ignore[arg-type]
+    return "approved, waits for its merge" if waits else str(task["status"])
 
 
 def agent_text(task: Task) -> str:
@@ -122,7 +128,7 @@ def _continuation(context: Context, folder: TaskFolder, task: Task) -> str:
 def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
     source = task.get("source")
     facts = [
-        ("status", f"{task['status']}, {_iteration(task)}"),
+        ("status", f"{status_text(task)}, {_iteration(task)}"),
         ("agent", task["assigned_agent"]),
         ("phase", task["phase"]),
         ("priority", task["priority"]),

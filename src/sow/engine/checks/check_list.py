@@ -20,12 +20,20 @@ from sow.domain.checks import task_checks, test_counts
 from sow.domain.checks.missing_program import missing_program
 from sow.domain.documents.state import Check, Evidence, TestCounts
 from sow.domain.inputs import is_task_id
-from sow.domain.network import ALL, NONE, narrower
+from sow.domain.network import ALL
 from sow.domain.plans import command_line
 from sow.domain.task import ANSWERER
 from sow.engine.checks import setup_plan
 from sow.engine.checks.setup_plan import Setup, commit_reader
-from sow.engine.consent import require
+from sow.engine.consent import (
+    KIND,
+    OFFLINE,
+    OPEN,
+    checks_network,
+    is_network_need_detectable,
+    network_decision,
+    require,
+)
 from sow.errors import Interrupted, SowError
 from sow.gitwork import slots
 from sow.gitwork.check_processes import CheckMark
@@ -414,8 +422,7 @@ def _ending(path: str) -> str:
         return file.read(test_counts.MOST_BYTES).decode("utf-8", "replace")
 
 
-KIND, ASKED = "network", "network-questions"  # the kinds of the files with the decisions and with sow's questions
-OPEN, OFFLINE = "checks may use the network", "checks run without the network"
+ASKED = "network-questions"  # the kind of the file with sow's questions
 ANSWERS = {"y": OPEN, "yes": OPEN, "n": OFFLINE, "no": OFFLINE}
 QUESTION = "checks of this repository pass only with the network"
 NOTHING = {"text": ""}
@@ -424,11 +431,7 @@ HINT = "may its checks use the network? Answer yes or no; the answer counts for 
 
 def network_of_checks(context: RunContext) -> str:
     """Returns what checks may reach."""
-    wanted = context.config.checks_network()
-    if not wanted:
-        decided = _decision(context)
-        wanted = context.config.sandbox_network() if not _is_detectable(context) else ALL if decided == OPEN else NONE
-    return narrower(wanted, context.settings.get("network", ALL))
+    return checks_network(context.home, context.config, context.environment, context.settings)
 
 
 def may_need_network(context: RunContext) -> bool:
@@ -472,9 +475,8 @@ def answer_other_tasks(context: RunContext, project: ProjectState) -> None:
 
 
 def _is_detectable(context: RunContext) -> bool:
-    return context.isolation is not None and context.settings.get("baseline", "on") != "off"
+    return is_network_need_detectable(context.settings)
 
 
 def _decision(context: RunContext) -> str:
-    decided = consents.read(consents.path(context.environment, context.home.checkout.common, KIND))
-    return next((text for text in (OFFLINE, OPEN) if text in decided), "")
+    return network_decision(context.home, context.environment)

@@ -560,7 +560,14 @@ def ask_all(request: RunRequest, agreed: Consent, commands: Iterable[str]) -> Co
     """Asks for consent to commands."""
     again = request.command(yes="")
     return consent.ask_consent(
-        request.home, request.config, request.environment, agreed, commands, yes=request.yes, again=again
+        request.home,
+        request.config,
+        request.environment,
+        agreed,
+        commands,
+        yes=request.yes,
+        again=again,
+        settings=request.settings,
     )
 
 
