@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,7 @@ from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 
 from sow.cli.output import print_error
+from sow.system import terminal
 
 ESCAPE = "\x1b["
 
@@ -241,3 +244,33 @@ def test_a_slow_step_shows_its_time(repo: Repo, on_terminal: Callable[..., Any],
     program.write_text("#!/bin/sh\nsleep 1.6\necho 9.9.8\n")
     assert "Checking" not in on_terminal(repo, "doctor", "-q", PATH=path).end()[1]
     assert "Checking" not in repo.sow("doctor", PATH=path).err
+
+
+LONG_TEXT = (
+    "Which of the two currencies does the shop use for its totals when a customer pays with the other one instead?"
+)
+
+
+@pytest.mark.parametrize("words", [("inbox",), ("status",)])
+def test_texts_break_between_words(task_repo: Repo, on_terminal: Callable[..., Any], words: tuple[str, ...]):
+    """On 80 columns a long question is several lines of whole words; a pipe gets one line."""
+    task_repo.ok("log", "--task", "010", LONG_TEXT)
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    code, shown = on_terminal(task_repo, *words, NO_COLOR="1").end()
+    assert code == 0
+    assert max(map(len, shown.splitlines())) <= 80, shown
+    assert LONG_TEXT in " ".join(shown.split())
+    assert LONG_TEXT in task_repo.ok(*words).out
+
+
+def test_notes_break_between_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """A note and a question on a terminal break between words; a note in a pipe is one line."""
+    terminal.err(f"note: {LONG_TEXT}")
+    assert capsys.readouterr().err == f"note: {LONG_TEXT}\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
+    terminal.err(f"note: {LONG_TEXT}")
+    assert terminal.ask(LONG_TEXT) == "yes"
+    shown = capsys.readouterr().err
+    assert max(map(len, shown.splitlines())) <= 80
+    assert " ".join(shown.split()) == f"note: {LONG_TEXT} {LONG_TEXT}"

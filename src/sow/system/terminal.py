@@ -48,12 +48,22 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
     return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if use_colour(stream or sys.stdout) else text
 
 
-def columns() -> int:
+def columns(stream: TextIO | None = None) -> int:
     """Returns the width of the terminal, or 80 if there is none."""
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+        return os.get_terminal_size((stream or sys.stdout).fileno()).columns or 80
     except (OSError, ValueError):
         return 80
+
+
+def fold(text: str, indent: int = 0, stream: TextIO | None = None) -> str:
+    """Returns a text without colours, broken between words if the stream is a terminal. Later lines are indented."""
+    shown_on = stream or sys.stdout
+    if not shown_on.isatty():
+        return text
+    from sow.domain.text.units import wrap  # here, because workers have no terminal
+
+    return "\n".join(part for line in text.split("\n") for part in wrap(line, columns(shown_on), indent))
 
 
 def out(text: str) -> None:
@@ -63,8 +73,9 @@ def out(text: str) -> None:
 
 def err(text: str) -> None:
     """Prints to standard error; a quiet call prints no notes."""
-    if detail >= 0 or not text.startswith("note: "):
-        sys.stderr.write(f"{text}\n")
+    is_note = text.startswith("note: ")
+    if detail >= 0 or not is_note:
+        sys.stderr.write(f"{fold(text, len('note: '), sys.stderr) if is_note else text}\n")
 
 
 def set_detail(level: int) -> None:
@@ -105,7 +116,7 @@ def ask(question: str) -> str:
 
 def read_line(question: str, is_open: Callable[[], bool] | None = None) -> str:
     """Asks a question and returns the typed line with its line end; nothing at end of file or if it is not open now."""
-    sys.stderr.write(f"{question} ")
+    sys.stderr.write(f"{fold(question, stream=sys.stderr)} ")
     sys.stderr.flush()
     if is_open is not None:
         import select

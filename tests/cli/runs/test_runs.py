@@ -97,6 +97,19 @@ def test_show_prints_the_whole_run(repo, journal):
         assert text in shown, (text, shown)
 
 
+def test_the_report_fits_a_narrow_terminal(repo, journal, on_terminal):
+    """On 80 columns the table has whole headings, and leaves out the agent, the executor and the estimates."""
+    journal.end(70, code=1)
+    code, shown = on_terminal(repo, "runs", "show", NO_COLOR="1").end()
+    assert code == 0
+    assert max(map(len, shown.splitlines())) <= 80, shown
+    header = next(line for line in shown.splitlines() if "OUTCOME" in line)
+    assert header.split() == ["TASK", "NAME", "OUTCOME", "RESULT", "ITERATIONS", "TIME", "COST"]
+    piped = repo.ok("runs", "show").out
+    assert "AGENT" in piped
+    assert "EXECUTOR" in piped
+
+
 def test_show_and_report_are_the_same(repo, journal):
     """`show` and `report` have the same document and the same page."""
     document = repo.ok("runs", "show", "--json").json

@@ -20,7 +20,7 @@ from sow.store.inbox import items_outside_project, project_inbox_items
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.workflows import summary
-from sow.system.terminal import escape_control, escape_line, out, paint
+from sow.system.terminal import escape_control, escape_line, fold, out, paint
 
 RECENT = 5
 MOST_ROWS = 50
@@ -50,7 +50,7 @@ def _no_project(home: Home, *, json: bool) -> int:
     else:
         out(escape_line(f"no project on branch {home.checkout.branch() or '(detached)'} of {home.root}"))
         _show_workflow(workflow)
-        out(f"next: {step['text']}: {step['command']}")
+        out(fold(f"next: {step['text']}: {step['command']}", 6))
     return 0
 
 
@@ -143,9 +143,9 @@ def _show(facts: dict[str, Any]) -> None:
         ),
     ):
         if lines:
-            out(f"\n{paint(heading, 'bold')}\n" + "\n".join(f"  {line}" for line in lines))
+            out(f"\n{paint(heading, 'bold')}\n" + "\n".join(fold(f"  {line}", 4) for line in lines))
     is_told = any(item["do"] == step["command"] for item in facts["inbox"])
-    text = "" if is_told else f"  {escape_line(step['text'])}\n"
+    text = "" if is_told else fold(f"  {escape_line(step['text'])}", 4) + "\n"
     out(f"\n{paint('Next', 'bold')}\n{text}  {paint(step['command'], 'cyan')}")
 
 

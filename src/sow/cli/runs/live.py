@@ -16,7 +16,7 @@ from sow.cli.output import ESCAPED, coloured_table, emit, print_list, table
 from sow.domain.task import answer_command
 from sow.domain.text import units
 from sow.domain.text.similar_text import without_details
-from sow.domain.text.units import cut_to, format_minutes, format_seconds, stopwatch, wrap
+from sow.domain.text.units import cut_to, format_minutes, format_seconds, stopwatch
 from sow.errors import SowError
 from sow.reports import report_text, run_report
 from sow.reports import report_text as words
@@ -32,6 +32,7 @@ Facts = dict[str, Any]
 OUTCOME_COLOURS = {"completed": "green", "failed": "red", "paused": "yellow", "in_progress": "cyan"}
 HEAD = ("TASK", "NAME", "OUTCOME", "RESULT", "ITERATIONS", "TIME", "COST")
 WHOLE_HEAD = (*HEAD, "AGENT", "EXECUTOR")
+WIDE_TABLE = 110  # columns of a terminal that shows the whole table
 LONGEST = 48
 LONGEST_TEXT = 200
 
@@ -102,16 +103,18 @@ def show_report(document: Facts, *, whole: bool = False) -> None:
         out(f"    {paint(escape_line(step['command']), 'cyan')}")
     if document["tasks"]:
         out("")
-        _tasks(document["tasks"], WHOLE_HEAD if whole else HEAD)
+        is_narrow = sys.stdout.isatty() and terminal.columns() < WIDE_TABLE
+        _tasks(document["tasks"], WHOLE_HEAD if whole and not is_narrow else HEAD, with_estimate=not is_narrow)
     for noun in ("agent", "executor") if whole else ():
         _groups(f"By {noun}", document[f"by_{noun}"])
     _section("Limits", [f"{limit['executor']}: {limit['reason']}" for limit in document["limits"]] + document["stops"])
     _section("Remarks", document["remarks"])
 
 
-def _tasks(rows: Sequence[Facts], head: tuple[str, ...]) -> None:
+def _tasks(rows: Sequence[Facts], head: tuple[str, ...], *, with_estimate: bool) -> None:
     """Prints the table of tasks; what holds a task up is printed below its row."""
-    header, *lines = coloured_table([head, *(_row(row)[: len(head)] for row in rows)], "OUTCOME", OUTCOME_COLOURS)
+    cells = [_row(row if with_estimate else {**row, "estimated_minutes": None})[: len(head)] for row in rows]
+    header, *lines = coloured_table([head, *cells], "OUTCOME", OUTCOME_COLOURS)
     out(header)
     for row, line in zip(rows, lines, strict=True):
         out(line)
@@ -170,8 +173,7 @@ def _section(title: str, lines: Sequence[str]) -> None:
 
 def _text(text: str, indent: int) -> None:
     """Prints an indented text; a terminal gets lines that fit."""
-    line = " " * indent + short_text(text, LONGEST_TEXT)
-    out("\n".join(wrap(line, terminal.columns(), indent + 2)) if sys.stdout.isatty() else line)
+    out(terminal.fold(" " * indent + short_text(text, LONGEST_TEXT), indent + 2))
 
 
 def short_text(text: str, limit: int) -> str:

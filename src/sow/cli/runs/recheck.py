@@ -28,7 +28,7 @@ from sow.store.projects import task_folder
 from sow.store.runs import run_folder
 from sow.system.process.child_process import run_to_end
 from sow.system.process.exit_code import exit_text
-from sow.system.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, fold, out, paint
 
 WORDS = {"holds": "same", "differs": "differs", "left out": "skipped"}  # for a verdict
 COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
@@ -72,7 +72,7 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
         for owners, check in failed:
             before = ", as before the run" if check["list"] in red else ""
             line = f"final tree, task {', '.join(owners)}: {check['command']} ({exit_text(check['exit'])}){before}"
-            out(f"{paint('fails'.ljust(8), 'yellow' if before else 'red')}  {escape_line(line)}")
+            _say("fails", "yellow" if before else "red", line)
         count = sum(len(owners) for owners, done in final if done.passed)
         if count:
             many = count > 1
@@ -141,7 +141,13 @@ def _tell(repeated: RepeatedCheck) -> None:
         more = f" ({now}{exit_text(was['exit'])})"
     label = task_label({"id": repeated.task["id"], "plan_id": repeated.task.get("source", {}).get("id")})
     about = f"task {label}, {PLACES.get(was['kind'], 'its work')}: {was['command']}{more}"
-    out(f"{paint(WORDS[verdict].ljust(8), COLOURS[verdict])}  {escape_line(about)}")
+    _say(WORDS[verdict], COLOURS[verdict], about)
+
+
+def _say(word: str, colour: str, about: str) -> None:
+    """Prints a result and what it is about; on a terminal the text breaks between words, below its beginning."""
+    line = fold(f"{word.ljust(8)}  {escape_line(about)}", 10)
+    out(f"{paint(word.ljust(8), colour)}{line[8:]}")
 
 
 def _final_document(owners: list[str], done: CheckListResult, red: set[str]) -> dict[str, Any]:

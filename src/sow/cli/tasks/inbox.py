@@ -14,7 +14,7 @@ from sow.reports.idle_tasks import ProjectRuns, name_commands
 from sow.store.inbox import waiting
 from sow.store.projects import acceptance
 from sow.store.user.saved_answers import SavedAnswers
-from sow.system.terminal import escape_control, escape_line, out, paint
+from sow.system.terminal import escape_control, escape_line, fold, out, paint
 
 MOST_LINES = 20  # of one question
 
@@ -49,13 +49,13 @@ def show_item(item: Item) -> None:
     holds = f", blocks {counted(item['blocks'], 'task')}" if item["blocks"] else ""
     first, *more = [escape_control(line) for line in item["text"].strip().splitlines()] or [""]
     about = ": ".join(filter(None, (f"{title(item, item['kind'])}{holds}", escape_line(first))))
-    out(f"{paint(number, 'bold')} {about}")
+    out(paint(number, "bold") + fold(f"{number} {about}", 3)[len(number) :])
     if len(more) > MOST_LINES:  # an error is at the end of an output
         out(f"   … {len(more) - MOST_LINES} lines not shown: sow inbox --json")
     for line in more[-MOST_LINES:]:
-        out(f"   {line}".rstrip())
+        out(fold(f"   {line}".rstrip(), 3))
     if item["remark"]:
-        out(f"   {escape_line(item['remark'])}")
+        out(fold(f"   {escape_line(item['remark'])}", 3))
     if item["do"] not in item["remark"]:
         out(f"   {paint(item['do'], 'cyan')}")
     if item["accept"]:
