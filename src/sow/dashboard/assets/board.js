@@ -184,7 +184,7 @@ function nextWords(store) {
   const over = ["completed", "abandoned"];
   const done = run && store.rows().every((row) => over.includes(row.status));
   const review = h("a", { class: "button primary", href: `#/runs/${part(run?.id ?? "")}/changes`, key: "review" }, "Review the changes");
-  return [done ? review : null, next?.command ? [h("span", { class: "muted" }, capital(next.text)), command(next.command)] : null];
+  return [done ? review : null, next?.command ? [h("span", { class: "muted", title: capital(next.text) }, capital(next.text)), command(next.command)] : null];
 }
 
 /** @param {import("./state.js").Store} store */
