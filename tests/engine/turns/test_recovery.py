@@ -86,7 +86,9 @@ def test_a_task_without_a_worker_is_reported(worker: WorkerRepo) -> None:
     document = worker.repo.ok("status", "--json").json
     assert (document["left"], document["idle"]) == ([], [{"task": "010", "do": door}])
     assert document["next"]["command"] == door
-    assert f"task 010  →  {door}" in worker.repo.ok("status").out
+    shown = worker.repo.ok("status").out
+    assert f"\nNext\n  nobody works on task 010: continue it\n  {door}\n" in shown
+    assert shown.count(door) == 1
     findings = worker.repo.sow("doctor", "--json").json["findings"]
     messages = {
         "state": "warning",
