@@ -18,8 +18,9 @@ from support.folder_template import FolderTemplate
 from support.fork_server import ForkServer
 from support.quick_cases import sample
 
-# A shell that runs us in the background ignores SIGINT, and nohup ignores SIGHUP: all programs below would inherit it.
+# A shell that runs us in the background ignores SIGINT and SIGQUIT, nohup ignores SIGHUP, and programs inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 PATIENCE = 300  # seconds for one call: a busy machine is no failure

@@ -69,7 +69,7 @@ def test_the_next_step_is_to_integrate(waiting: PlanRepo):
     """The report, the status and the inbox name `sow integrate`, until the work is delivered."""
     repo = waiting.repo
     assert [item["do"] for item in repo.ok("inbox", "--json").json["items"]] == ["sow integrate"]
-    assert f"- delivery: run {waiting.runs()[-1]['id']} is done and not yet on your branch" in repo.ok("inbox").out
+    assert f"- run {waiting.runs()[-1]['id']} is done and not yet on your branch" in repo.ok("inbox").out
     assert repo.ok("status", "--json").json["next"]["command"] == "sow integrate"
     assert repo.ok("runs", "report", "--format", "json").json["next"][0]["command"] == "sow integrate"
     (repo.root / "part_010.txt").unlink()
